@@ -1,0 +1,56 @@
+//! What is known to be missing from a profile.
+
+use serde::Serialize;
+use std::fmt;
+
+/// Everything we know we did not see. Cut stacks and unnamed frames are counted by [`crate::quality()`].
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Loss {
+    /// Records (samples, mappings, ...) that the kernel dropped because a ring was full.
+    pub perf_records: u64,
+    /// Events that a runtime dropped, by its own sequence numbers.
+    pub runtime_events: u64,
+    /// Things that are missing as a whole.
+    pub gaps: Vec<Gap>,
+}
+
+/// Something that is missing as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Gap {
+    /// A file of the recording ends early or is damaged; everything before the offset was used.
+    FileCut {
+        /// The file's name inside the recording.
+        file: String,
+        /// Bytes from its start.
+        offset: u64,
+        /// What was wrong there.
+        problem: String,
+    },
+    /// A .NET process gave no runtime events (or no longer), so its JIT code may be unnamed.
+    NoRuntimeEvents {
+        /// Process id in the recorder's pid namespace.
+        pid: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The kernel's symbols could not be read.
+    KernelSymbols {
+        /// Why.
+        reason: String,
+    },
+    /// The recording was not stopped in an orderly way: what came after its last write is unknown.
+    NotStopped,
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Gap::FileCut { file, offset, problem } => write!(f, "{file} is unreadable from byte {offset}: {problem}"),
+            Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
+            Gap::KernelSymbols { reason } => write!(f, "kernel functions are unnamed: {reason}"),
+            Gap::NotStopped => {
+                write!(f, "the recording was not stopped in an orderly way; its last moments may be missing")
+            }
+        }
+    }
+}
