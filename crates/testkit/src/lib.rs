@@ -1,0 +1,4 @@
+//! Builders of test bytes, written from the formats' descriptions and sharing no struct with the parsers, and live test
+//! targets.
+
+#![forbid(unsafe_code)]
