@@ -1,4 +1,4 @@
-//! What kind of code a function is, and how a frame was found and named.
+//! What kind of code a function is, and how a frame was named.
 
 use serde::Serialize;
 
@@ -84,40 +84,6 @@ impl CodeKind {
     /// Whether this is managed code: JIT or precompiled.
     pub const fn is_managed(self) -> bool {
         matches!(self, CodeKind::Jit(_) | CodeKind::ReadyToRun)
-    }
-}
-
-/// How the unwinder found a frame, from the surest to the least sure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub enum Found {
-    /// The sampled instruction pointer itself.
-    Ip,
-    /// By the image's unwind data (ELF call frame information, PE unwind data) over the stack copy.
-    Cfi,
-    /// By following the frame pointer over the stack copy.
-    FramePointer,
-    /// By what the code around the sampled instruction does to the stack: in prologues, epilogues and leaf stubs.
-    Instructions,
-    /// In the chain that the kernel walked at the moment of the sample.
-    KernelChain,
-    /// In stack memory read from the target shortly after the sample, checked against it.
-    LiveMemory,
-    /// In a stack that the runtime itself walked.
-    RuntimeStack,
-}
-
-impl Found {
-    /// The way as one would say it in a table.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Found::Ip => "ip",
-            Found::Cfi => "cfi",
-            Found::FramePointer => "frame pointer",
-            Found::Instructions => "instructions",
-            Found::KernelChain => "kernel chain",
-            Found::LiveMemory => "live memory",
-            Found::RuntimeStack => "runtime stack",
-        }
     }
 }
 

@@ -14,9 +14,10 @@ mod quality;
 mod table;
 
 pub use builder::ProfileBuilder;
-pub use code::{CodeKind, Found, NameSource, Tier, Unnamed};
+pub use code::{CodeKind, NameSource, Tier, Unnamed};
 pub use loss::{Gap, Loss};
 pub use quality::{Quality, Share, quality};
+pub use strata_stack::{Cut, Found, StackEnd};
 pub use table::{Handle, Table};
 
 use serde::Serialize;
@@ -190,48 +191,4 @@ pub struct Sample {
     pub cpu_ns: u64,
     /// Whether the stack is whole.
     pub end: StackEnd,
-}
-
-/// Where a stack ends on its outer side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub enum StackEnd {
-    /// At the thread's first frame: the stack is whole.
-    Root,
-    /// Before it: the callers further out are unknown, for this reason.
-    Cut(Cut),
-}
-
-/// Why a stack was cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub enum Cut {
-    /// The next frame's memory was neither in the stack copy nor readable in the target.
-    MemoryNotRead,
-    /// Memory read after the sample no longer agreed with it.
-    MemoryChanged,
-    /// A return address led to no executable mapping.
-    NotCode,
-    /// The image's unwind data has nothing usable for an address.
-    NoUnwindData,
-    /// A frame pointer did not lead outwards.
-    BadFramePointer,
-    /// There were more frames than the unwinder follows.
-    TooDeep,
-    /// The recording gives no reason (it came from another tool).
-    Unknown,
-}
-
-impl StackEnd {
-    /// The end as one would say it in a sentence.
-    pub const fn label(self) -> &'static str {
-        match self {
-            StackEnd::Root => "whole",
-            StackEnd::Cut(Cut::MemoryNotRead) => "cut: stack memory not read",
-            StackEnd::Cut(Cut::MemoryChanged) => "cut: stack memory changed",
-            StackEnd::Cut(Cut::NotCode) => "cut: return address is not code",
-            StackEnd::Cut(Cut::NoUnwindData) => "cut: no unwind data",
-            StackEnd::Cut(Cut::BadFramePointer) => "cut: bad frame pointer",
-            StackEnd::Cut(Cut::TooDeep) => "cut: too deep",
-            StackEnd::Cut(Cut::Unknown) => "cut: reason unknown",
-        }
-    }
 }

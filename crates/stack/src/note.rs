@@ -1,0 +1,116 @@
+//! The note beside each sample's chain in a recording: how its frames were found and how it ends.
+//!
+//! It travels in the raw data of a `perf.data` sample, where other readers ignore it. Layout, all bytes:
+//! version (1), end (0 = root, else 1 + the [`Cut`]), then pairs (how found, how many frames) over the *user* frames
+//! of the chain, leaf first; a count over 255 takes several pairs. Padding zeros may follow.
+
+use crate::{Cut, Found, StackEnd};
+
+const VERSION: u8 = 1;
+
+const FOUND: [Found; 7] = [
+    Found::Ip,
+    Found::Cfi,
+    Found::FramePointer,
+    Found::Instructions,
+    Found::KernelChain,
+    Found::LiveMemory,
+    Found::RuntimeStack,
+];
+
+const CUTS: [Cut; 7] = [
+    Cut::MemoryNotRead,
+    Cut::MemoryChanged,
+    Cut::NotCode,
+    Cut::NoUnwindData,
+    Cut::BadFramePointer,
+    Cut::TooDeep,
+    Cut::Unknown,
+];
+
+#[expect(clippy::cast_possible_truncation, reason = "the tables have far fewer than 256 entries")]
+fn code_of<T: PartialEq>(table: &[T], value: &T) -> u8 {
+    table.iter().position(|entry| entry == value).map_or(u8::MAX, |index| index as u8)
+}
+
+/// Appends the note of a stack whose user frames, leaf first, were found like this.
+pub fn encode(end: StackEnd, found: impl Iterator<Item = Found>, into: &mut Vec<u8>) {
+    into.push(VERSION);
+    into.push(match end {
+        StackEnd::Root => 0,
+        StackEnd::Cut(cut) => code_of(&CUTS, &cut) + 1,
+    });
+    let mut run: Option<(Found, u8)> = None;
+    for found in found {
+        match &mut run {
+            Some((same, count)) if *same == found && *count < u8::MAX => *count += 1,
+            _ => {
+                if let Some((found, count)) = run {
+                    into.extend([code_of(&FOUND, &found), count]);
+                }
+                run = Some((found, 1));
+            }
+        }
+    }
+    if let Some((found, count)) = run {
+        into.extend([code_of(&FOUND, &found), count]);
+    }
+}
+
+/// What a note says.
+#[derive(Clone, Copy, Debug)]
+pub struct StackNote<'a> {
+    /// How the stack ends.
+    pub end: StackEnd,
+    runs: &'a [u8],
+}
+
+impl StackNote<'_> {
+    /// How each user frame was found, leaf first. Frames beyond the last are not described.
+    pub fn found(&self) -> impl Iterator<Item = Found> + '_ {
+        self.runs
+            .chunks_exact(2)
+            .map_while(|pair| {
+                let [code, count] = pair else { return None };
+                let found = FOUND.get(usize::from(*code)).copied()?;
+                (*count > 0).then(|| std::iter::repeat_n(found, usize::from(*count)))
+            })
+            .flatten()
+    }
+}
+
+/// Reads a note; `None` when these bytes are none (a sample of another recorder).
+pub fn decode(bytes: &[u8]) -> Option<StackNote<'_>> {
+    let [VERSION, end, runs @ ..] = bytes else { return None };
+    let end = match end.checked_sub(1) {
+        None => StackEnd::Root,
+        Some(cut) => StackEnd::Cut(CUTS.get(usize::from(cut)).copied()?),
+    };
+    Some(StackNote { end, runs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_and_every_way_survives() {
+        for end in std::iter::once(StackEnd::Root).chain(CUTS.map(StackEnd::Cut)) {
+            let found: Vec<Found> = FOUND.into_iter().flat_map(|found| std::iter::repeat_n(found, 300)).collect();
+            let mut bytes = Vec::new();
+            encode(end, found.iter().copied(), &mut bytes);
+            bytes.extend([0; 6]);
+            let note = decode(&bytes).unwrap();
+            assert_eq!(note.end, end);
+            assert_eq!(note.found().collect::<Vec<_>>(), found);
+        }
+    }
+
+    #[test]
+    fn foreign_bytes_are_no_note() {
+        for bytes in [&[][..], &[1], &[2, 0], &[1, 99], &[0; 16]] {
+            assert!(decode(bytes).is_none(), "{bytes:?}");
+        }
+        assert_eq!(decode(&[1, 0, 99, 4, 0, 4]).unwrap().found().count(), 0);
+    }
+}

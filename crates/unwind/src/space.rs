@@ -1,0 +1,140 @@
+//! What one process has mapped as code.
+
+use crate::image::ElfUnwindData;
+use framehop::x86_64::UnwinderX86_64;
+use framehop::{ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, Unwinder as _};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use strata_address::{Avma, AvmaRange};
+
+pub(crate) type CfiUnwinder = UnwinderX86_64<Arc<[u8]>, MayAllocateDuringUnwind>;
+
+/// How code in a mapping is unwound.
+#[derive(Clone, Debug)]
+pub enum Code {
+    /// An ELF image with call frame information.
+    Elf {
+        /// The image's unwind data.
+        image: Arc<ElfUnwindData>,
+        /// What is added to a stated address of the image to get the actual one (wrapping).
+        bias: u64,
+    },
+    /// Code that keeps frame pointers and has no call frame information: JIT code, precompiled managed code.
+    FramePointers,
+}
+
+#[derive(Clone, Debug)]
+struct Mapping {
+    range: AvmaRange,
+    code: Code,
+}
+
+/// The executable mappings of one process at one moment, changed as mapping records arrive.
+#[derive(Clone)]
+pub struct AddressSpace {
+    mappings: BTreeMap<Avma, Mapping>,
+    cfi: CfiUnwinder,
+}
+
+impl Default for AddressSpace {
+    fn default() -> Self {
+        Self { mappings: BTreeMap::new(), cfi: CfiUnwinder::new() }
+    }
+}
+
+impl AddressSpace {
+    /// Nothing mapped.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Maps code; what was mapped in this range before is gone.
+    pub fn map(&mut self, range: AvmaRange, code: Code) {
+        self.unmap(range);
+        self.insert(Mapping { range, code });
+    }
+
+    /// Unmaps a range; mappings that reach into it keep their other parts.
+    pub fn unmap(&mut self, range: AvmaRange) {
+        let overlapped: Vec<Avma> = self
+            .mappings
+            .range(..range.end())
+            .rev()
+            .take_while(|(_, mapping)| mapping.range.overlaps(&range))
+            .map(|(start, _)| *start)
+            .collect();
+        for start in overlapped {
+            let Some(old) = self.mappings.remove(&start) else { continue };
+            if matches!(old.code, Code::Elf { .. }) {
+                self.cfi.remove_module(start.0);
+            }
+            let before = AvmaRange::new(old.range.start(), range.start());
+            let after = AvmaRange::new(range.end(), old.range.end());
+            for part in [before, after].into_iter().flatten() {
+                self.insert(Mapping { range: part, code: old.code.clone() });
+            }
+        }
+    }
+
+    fn insert(&mut self, mapping: Mapping) {
+        if let Code::Elf { image, bias } = &mapping.code {
+            self.cfi.add_module(cfi_module(mapping.range, image, *bias));
+        }
+        self.mappings.insert(mapping.range.start(), mapping);
+    }
+
+    /// How code at this address is unwound; `None` when nothing executable is mapped there.
+    pub fn code_at(&self, address: Avma) -> Option<&Code> {
+        let (_, mapping) = self.mappings.range(..=address).next_back()?;
+        mapping.range.contains(address).then_some(&mapping.code)
+    }
+
+    /// Number of executable mappings.
+    pub fn len(&self) -> usize {
+        self.mappings.len()
+    }
+
+    /// Whether nothing is mapped.
+    pub fn is_empty(&self) -> bool {
+        self.mappings.is_empty()
+    }
+
+    pub(crate) fn cfi(&self) -> &CfiUnwinder {
+        &self.cfi
+    }
+}
+
+fn cfi_module(range: AvmaRange, image: &ElfUnwindData, bias: u64) -> Module<Arc<[u8]>> {
+    let header = image.eh_frame_hdr.clone();
+    let sections = ExplicitModuleSectionInfo {
+        base_svma: 0,
+        eh_frame_svma: Some(image.eh_frame.svma.clone()),
+        eh_frame: Some(image.eh_frame.bytes.clone()),
+        eh_frame_hdr_svma: header.as_ref().map(|section| section.svma.clone()),
+        eh_frame_hdr: header.map(|section| section.bytes),
+        ..Default::default()
+    };
+    Module::new(String::new(), range.start().0..range.end().0, bias, sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(start: u64, end: u64) -> AvmaRange {
+        AvmaRange::new(Avma(start), Avma(end)).unwrap()
+    }
+
+    #[test]
+    fn a_new_mapping_cuts_the_old_ones_under_it() {
+        let mut space = AddressSpace::new();
+        space.map(range(0x1000, 0x5000), Code::FramePointers);
+        space.map(range(0x6000, 0x7000), Code::FramePointers);
+        space.unmap(range(0x2000, 0x3000));
+        let mapped: Vec<bool> =
+            [0x1fff, 0x2000, 0x2fff, 0x3000, 0x4fff, 0x5000, 0x6000].map(|at| space.code_at(Avma(at)).is_some()).into();
+        assert_eq!(mapped, [true, false, false, true, true, false, true]);
+        space.map(range(0x0, 0x10000), Code::FramePointers);
+        assert_eq!(space.len(), 1);
+    }
+}

@@ -1,0 +1,254 @@
+//! The walk from the sampled instruction to the thread's first frame.
+
+use crate::leaf::{self, LeafFrame};
+use crate::space::{AddressSpace, Code};
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
+use framehop::{Error as CfiError, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
+use strata_address::Avma;
+use strata_stack::{Cut, Found, StackEnd};
+
+/// More frames than this are not followed.
+const MAX_FRAMES: usize = 2048;
+
+/// Memory of the target as it is now, some milliseconds after the sample.
+pub trait TargetMemory {
+    /// The 8 bytes at a stack address, little-endian; `None` when they cannot be read.
+    fn read_word(&mut self, address: Avma) -> Option<u64>;
+
+    /// Fills `code` with the instructions from `address` on; returns how many bytes could be read.
+    fn read_code(&mut self, address: Avma, code: &mut [u8]) -> usize;
+}
+
+/// What one sample holds about the user side of its stack.
+#[derive(Clone, Copy, Debug)]
+pub struct SampledStack<'a> {
+    /// Instruction pointer.
+    pub ip: Avma,
+    /// Stack pointer.
+    pub sp: Avma,
+    /// Frame pointer.
+    pub fp: Avma,
+    /// Stack bytes from `sp` on, copied at the moment of the sample.
+    pub copy: &'a [u8],
+    /// The user part of the chain the kernel walked: `ip`, then return addresses.
+    pub kernel_chain: &'a [u64],
+}
+
+/// One frame of a walked stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundFrame {
+    /// The sampled instruction, or a return address.
+    pub address: Avma,
+    /// How it was found.
+    pub found: Found,
+}
+
+/// Walks stacks; holds what speeds up the next walk.
+pub struct Unwinder {
+    cache: CacheX86_64<MayAllocateDuringUnwind>,
+}
+
+impl Default for Unwinder {
+    fn default() -> Self {
+        Self { cache: CacheX86_64::new_in() }
+    }
+}
+
+struct Stack<'a, M> {
+    sample: &'a SampledStack<'a>,
+    memory: &'a mut M,
+    beyond_copy: bool,
+}
+
+impl<M: TargetMemory> Stack<'_, M> {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.sample.sp.0)?;
+        let copied = usize::try_from(offset).ok().and_then(|offset| self.sample.copy.get(offset..)?.first_chunk());
+        if let Some(bytes) = copied {
+            return Some(u64::from_le_bytes(*bytes));
+        }
+        self.beyond_copy = true;
+        self.memory.read_word(Avma(address))
+    }
+}
+
+/// One step outwards.
+enum Step {
+    To(FoundFrame),
+    Root,
+    Stuck(Cut),
+}
+
+impl Unwinder {
+    /// A new unwinder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends the sample's user frames to `frames`, leaf first, and says how the stack ends.
+    pub fn unwind<M: TargetMemory>(
+        &mut self,
+        space: &AddressSpace,
+        sample: &SampledStack<'_>,
+        memory: &mut M,
+        frames: &mut Vec<FoundFrame>,
+    ) -> StackEnd {
+        let first = frames.len();
+        frames.push(FoundFrame { address: sample.ip, found: Found::Ip });
+        let mut stack = Stack { sample, memory, beyond_copy: false };
+        let mut regs = UnwindRegsX86_64::new(sample.ip.0, sample.sp.0, sample.fp.0);
+        let end = loop {
+            let Some(&inner) = frames.last() else { break StackEnd::Cut(Cut::Unknown) };
+            if frames.len() - first >= MAX_FRAMES {
+                break StackEnd::Cut(Cut::TooDeep);
+            }
+            let sp_before = regs.sp();
+            match self.step(space, inner, &mut regs, &mut stack) {
+                Step::Root => break StackEnd::Root,
+                Step::Stuck(why) => break StackEnd::Cut(why),
+                // The stack pointer of every caller lies further out; anything else would loop.
+                Step::To(_) if regs.sp() <= sp_before => break StackEnd::Cut(Cut::BadFramePointer),
+                Step::To(frame) if space.code_at(look_up(frame.address)).is_none() => {
+                    break StackEnd::Cut(Cut::NotCode);
+                }
+                Step::To(frame) => frames.push(frame),
+            }
+        };
+        reconcile(space, sample.kernel_chain, frames, first, end)
+    }
+
+    fn step<M: TargetMemory>(
+        &mut self,
+        space: &AddressSpace,
+        inner: FoundFrame,
+        regs: &mut UnwindRegsX86_64,
+        stack: &mut Stack<'_, M>,
+    ) -> Step {
+        let is_leaf = inner.found == Found::Ip;
+        let at = if is_leaf { inner.address } else { look_up(inner.address) };
+        let described = match space.code_at(at) {
+            None => return Step::Stuck(Cut::NotCode),
+            Some(Code::Elf { image, bias }) => image.covers(at.0.wrapping_sub(*bias)),
+            Some(Code::FramePointers) => false,
+        };
+        if described {
+            return self.step_by_cfi(space, inner, regs, stack);
+        }
+        if is_leaf && let Some(step) = step_by_instructions(space, inner.address, regs, stack) {
+            return step;
+        }
+        step_by_frame_pointer(regs, stack)
+    }
+
+    fn step_by_cfi<M: TargetMemory>(
+        &mut self,
+        space: &AddressSpace,
+        inner: FoundFrame,
+        regs: &mut UnwindRegsX86_64,
+        stack: &mut Stack<'_, M>,
+    ) -> Step {
+        let address = if inner.found == Found::Ip {
+            FrameAddress::from_instruction_pointer(inner.address.0)
+        } else {
+            match FrameAddress::from_return_address(inner.address.0) {
+                Some(address) => address,
+                None => return Step::Root,
+            }
+        };
+        let mut read = |address| stack.word(address).ok_or(());
+        match space.cfi().unwind_frame(address, regs, &mut self.cache, &mut read) {
+            Ok(Some(0)) | Ok(None) | Err(CfiError::ReturnAddressIsNull) => Step::Root,
+            Ok(Some(return_address)) => Step::To(stack.found(return_address, Found::Cfi)),
+            Err(CfiError::CouldNotReadStack(_)) => Step::Stuck(Cut::MemoryNotRead),
+            Err(_) => Step::Stuck(Cut::NoUnwindData),
+        }
+    }
+}
+
+impl<M> Stack<'_, M> {
+    /// A frame, marked as found in live memory once the walk has left the copy.
+    fn found(&self, address: u64, found: Found) -> FoundFrame {
+        FoundFrame { address: Avma(address), found: if self.beyond_copy { Found::LiveMemory } else { found } }
+    }
+}
+
+fn step_by_instructions<M: TargetMemory>(
+    space: &AddressSpace,
+    ip: Avma,
+    regs: &mut UnwindRegsX86_64,
+    stack: &mut Stack<'_, M>,
+) -> Option<Step> {
+    let mut code = [0; leaf::CODE_WINDOW];
+    let length = stack.memory.read_code(ip, &mut code).min(code.len());
+    let LeafFrame { return_address_at, caller_fp_at } = leaf::analyze(&code[..length], ip, Avma(regs.sp()))?;
+    let return_address = stack.word(return_address_at.0)?;
+    let caller_fp = match caller_fp_at {
+        Some(at) => stack.word(at.0)?,
+        None => regs.bp(),
+    };
+    space.code_at(look_up(Avma(return_address)))?;
+    regs.set_sp(return_address_at.checked_add(8)?.0);
+    regs.set_bp(caller_fp);
+    regs.set_ip(return_address);
+    Some(Step::To(stack.found(return_address, Found::Instructions)))
+}
+
+fn step_by_frame_pointer<M: TargetMemory>(regs: &mut UnwindRegsX86_64, stack: &mut Stack<'_, M>) -> Step {
+    let frame = regs.bp();
+    if frame < regs.sp() || !frame.is_multiple_of(8) || frame > u64::MAX - 16 {
+        return Step::Stuck(Cut::BadFramePointer);
+    }
+    let (Some(caller_fp), Some(return_address)) = (stack.word(frame), stack.word(frame + 8)) else {
+        return Step::Stuck(Cut::MemoryNotRead);
+    };
+    if return_address == 0 {
+        return Step::Root;
+    }
+    regs.set_sp(frame + 16);
+    regs.set_bp(caller_fp);
+    regs.set_ip(return_address);
+    Step::To(stack.found(return_address, Found::FramePointer))
+}
+
+/// A return address belongs to the call before it.
+fn look_up(return_address: Avma) -> Avma {
+    return_address.checked_sub(1).unwrap_or(return_address)
+}
+
+/// Holds what was read after the sample against what the kernel saw at the sample.
+///
+/// Frames found in live memory are kept when they lead to the root and the kernel's chain does not contradict them.
+/// Otherwise they are dropped, and the kernel's chain takes over where it goes on from a frame that is sure.
+fn reconcile(
+    space: &AddressSpace,
+    kernel_chain: &[u64],
+    frames: &mut Vec<FoundFrame>,
+    first: usize,
+    end: StackEnd,
+) -> StackEnd {
+    let sure = frames[first..].iter().position(|frame| frame.found == Found::LiveMemory).map(|at| first + at);
+    let used_live_memory = sure.is_some();
+    let sure = sure.unwrap_or(frames.len());
+    if end == StackEnd::Root && !used_live_memory {
+        return end;
+    }
+    let anchor = frames[sure - 1].address.0;
+    let onward: &[u64] = match kernel_chain.iter().position(|&address| address == anchor) {
+        Some(at) => &kernel_chain[at + 1..],
+        None => &[],
+    };
+    let is_code = |address: &u64| space.code_at(look_up(Avma(*address))).is_some();
+    let next = onward.first().filter(|address| is_code(address));
+    let contradicted = next.is_some_and(|next| !frames[sure..].iter().any(|frame| frame.address.0 == *next));
+    if end == StackEnd::Root && !contradicted {
+        return end;
+    }
+    frames.truncate(sure);
+    for &address in onward.iter().take_while(|address| is_code(address)) {
+        frames.push(FoundFrame { address: Avma(address), found: Found::KernelChain });
+    }
+    match end {
+        StackEnd::Root => StackEnd::Cut(Cut::MemoryChanged),
+        cut => cut,
+    }
+}
