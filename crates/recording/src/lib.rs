@@ -1,0 +1,226 @@
+//! The folder a recording is: standard `perf.data` and `.nettrace` files and a manifest.
+//!
+//! ```text
+//! app.strata/
+//!   manifest.json             what was recorded, when and how; rewritten whole when something is learnt
+//!   perf.data                 CPU samples, mappings, threads (perf's own format)
+//!   dotnet-PID-live.nettrace  runtime events of one .NET process while it was recorded
+//!   dotnet-PID-attach.nettrace  the runtime's list of methods when strata attached
+//! ```
+//!
+//! Everything is written as it comes, so that any prefix of a recording is a recording.
+
+#![forbid(unsafe_code)]
+
+mod manifest;
+
+pub use manifest::{Host, Manifest, Moment, RuntimeProcess, Sampling, Stop, Stream, StreamKind};
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What this crate reads and writes.
+pub const FORMAT: u32 = 1;
+
+const MANIFEST: &str = "manifest.json";
+const PERF_DATA: &str = "perf.data";
+
+/// Manifests larger than this are not read: a real one has some kilobytes.
+const MAX_MANIFEST_BYTES: u64 = 16 << 20;
+
+/// One recording on disk.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    folder: PathBuf,
+}
+
+/// Why a recording cannot be created or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder holds something that is not a recording, so it is not written over.
+    #[error("{} exists and is not a recording", .0.display())]
+    Occupied(PathBuf),
+    /// There is no recording here.
+    #[error("{} is not a recording: it has no {MANIFEST}", .0.display())]
+    NotARecording(PathBuf),
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The manifest is damaged.
+    #[error("{} is damaged at line {line}: {problem}", path.display())]
+    Manifest {
+        /// Which file.
+        path: PathBuf,
+        /// Line of the file, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The recording was written by a newer program.
+    #[error("{} has format {found}, this program reads up to {FORMAT}", path.display())]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// The format it says.
+        found: u32,
+    },
+}
+
+impl Recording {
+    /// Creates the folder of a new recording. An older recording there is replaced; anything else is left alone.
+    ///
+    /// # Errors
+    /// When the parent folder is missing or not writable, or something else has this name.
+    pub fn create(folder: &Path) -> Result<Self, Error> {
+        let io_error = |source| Error::Io { path: folder.to_owned(), source };
+        let recording = Self { folder: folder.to_owned() };
+        match fs::create_dir(folder) {
+            Ok(()) => Ok(recording),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let mut entries = fs::read_dir(folder).map_err(|_| Error::Occupied(folder.to_owned()))?;
+                if recording.path(MANIFEST).exists() {
+                    recording.remove_files()?;
+                } else if entries.next().is_some() {
+                    return Err(Error::Occupied(folder.to_owned()));
+                }
+                Ok(recording)
+            }
+            Err(error) => Err(io_error(error)),
+        }
+    }
+
+    /// Removes the files that a recording is made of, and nothing else.
+    fn remove_files(&self) -> Result<(), Error> {
+        let io_error = |source| Error::Io { path: self.folder.clone(), source };
+        for entry in fs::read_dir(&self.folder).map_err(io_error)? {
+            let path = entry.map_err(io_error)?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let ours = name == MANIFEST || name == PERF_DATA || name.ends_with(".nettrace");
+            if ours {
+                fs::remove_file(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a recording that exists.
+    ///
+    /// # Errors
+    /// When the folder has no manifest.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let recording = Self { folder: folder.to_owned() };
+        if recording.path(MANIFEST).is_file() { Ok(recording) } else { Err(Error::NotARecording(folder.to_owned())) }
+    }
+
+    /// The recording's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where the CPU samples are.
+    pub fn perf_data(&self) -> PathBuf {
+        self.path(PERF_DATA)
+    }
+
+    /// Where a file of the recording is.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Creates a file of the recording, truncating an old one.
+    ///
+    /// # Errors
+    /// When the system says so.
+    pub fn create_file(&self, file: &str) -> Result<File, Error> {
+        let path = self.path(file);
+        File::create(&path).map_err(|source| Error::Io { path, source })
+    }
+
+    /// Reads the manifest.
+    ///
+    /// # Errors
+    /// When it is missing, too large, damaged, or of a newer format.
+    pub fn manifest(&self) -> Result<Manifest, Error> {
+        let path = self.path(MANIFEST);
+        let io_error = |source| Error::Io { path: path.clone(), source };
+        let size = fs::metadata(&path).map_err(io_error)?.len();
+        if size > MAX_MANIFEST_BYTES {
+            return Err(io_error(io::Error::other(format!("{size} bytes are too many for a manifest"))));
+        }
+        let bytes = fs::read(&path).map_err(io_error)?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| Error::Manifest {
+            path: path.clone(),
+            line: error.line(),
+            problem: error.to_string(),
+        })?;
+        if manifest.format > FORMAT {
+            return Err(Error::Newer { path, found: manifest.format });
+        }
+        Ok(manifest)
+    }
+
+    /// Replaces the manifest in one step, so that no reader ever sees half of it.
+    ///
+    /// # Errors
+    /// When the system says so.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
+        let path = self.path(MANIFEST);
+        let draft = self.path("manifest.json.draft");
+        let json = serde_json::to_vec_pretty(manifest).unwrap_or_default();
+        fs::write(&draft, json).and_then(|()| fs::rename(&draft, &path)).map_err(|source| Error::Io { path, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("strata-recording-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    #[test]
+    fn a_manifest_survives_and_an_old_recording_is_replaced() {
+        let folder = scratch("replace");
+        let recording = Recording::create(&folder).unwrap();
+        let manifest = Manifest { target: "pid 7".into(), ..Manifest::default() };
+        recording.write_manifest(&manifest).unwrap();
+        recording.create_file("dotnet-7-live.nettrace").unwrap();
+        assert_eq!(Recording::open(&folder).unwrap().manifest().unwrap(), manifest);
+        let again = Recording::create(&folder).unwrap();
+        assert!(!again.path("dotnet-7-live.nettrace").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_recording_is_left_alone() {
+        let folder = scratch("occupied");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("precious.txt"), "x").unwrap();
+        assert!(matches!(Recording::create(&folder), Err(Error::Occupied(_))));
+        assert!(matches!(Recording::create(&folder.join("precious.txt")), Err(Error::Occupied(_))));
+        assert!(matches!(Recording::open(&folder), Err(Error::NotARecording(_))));
+        assert!(matches!(Recording::create(&folder.join("a/b")), Err(Error::Io { .. })));
+        assert!(folder.join("precious.txt").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_manifest_says_where() {
+        let folder = scratch("damaged");
+        let recording = Recording::create(&folder).unwrap();
+        fs::write(recording.path(MANIFEST), "{\n\"format\": nonsense").unwrap();
+        assert!(matches!(recording.manifest(), Err(Error::Manifest { line: 2, .. })));
+        fs::write(recording.path(MANIFEST), "{\"format\": 99}").unwrap();
+        assert!(matches!(recording.manifest(), Err(Error::Newer { found: 99, .. })));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
