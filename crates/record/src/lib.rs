@@ -1,1 +1,3 @@
-//! x
+//! Recording.
+mod perf;
+mod target;

@@ -1,0 +1,5 @@
+//! The processes being recorded, as the system shows them.
+
+pub(crate) mod images;
+pub(crate) mod memory;
+pub(crate) mod proc;

@@ -1,0 +1,140 @@
+//! What `/proc` says of a process. Processes vanish at any moment: every answer may be empty.
+
+use std::fs;
+use std::io;
+use strata_address::{Avma, AvmaRange};
+
+/// One executable mapping of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExecutableMapping {
+    pub(crate) range: AvmaRange,
+    pub(crate) file_offset: u64,
+    pub(crate) device: (u32, u32),
+    pub(crate) inode: u64,
+    /// `PROT_*` bits.
+    pub(crate) protection: u32,
+    /// `MAP_SHARED` or `MAP_PRIVATE`.
+    pub(crate) flags: u32,
+    /// As the kernel writes it; `//anon` for memory without a name, as `perf` calls it.
+    pub(crate) path: String,
+}
+
+/// The executable mappings, in order of address.
+pub(crate) fn executable_mappings(pid: u32) -> io::Result<Vec<ExecutableMapping>> {
+    Ok(fs::read(format!("/proc/{pid}/maps"))?
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| parse_mapping(&String::from_utf8_lossy(line)))
+        .collect())
+}
+
+fn parse_mapping(line: &str) -> Option<ExecutableMapping> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let permissions = fields.next()?;
+    let file_offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let inode = fields.next()?.parse().ok()?;
+    let path = fields.next().unwrap_or_default().trim_start();
+    if !permissions.contains('x') {
+        return None;
+    }
+    let hex = |digits| u64::from_str_radix(digits, 16).ok();
+    let bit = |letter, bit: i32| if permissions.contains(letter) { bit.unsigned_abs() } else { 0 };
+    Some(ExecutableMapping {
+        range: AvmaRange::new(Avma(hex(start)?), Avma(hex(end)?))?,
+        file_offset,
+        device: (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?),
+        inode,
+        protection: bit('r', libc::PROT_READ) | bit('w', libc::PROT_WRITE) | bit('x', libc::PROT_EXEC),
+        flags: if permissions.contains('s') { libc::MAP_SHARED } else { libc::MAP_PRIVATE }.unsigned_abs(),
+        path: if path.is_empty() { "//anon".to_owned() } else { path.to_owned() },
+    })
+}
+
+/// Ids of the threads a process has now.
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        threads.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+    }
+    Ok(threads)
+}
+
+/// A thread's name as the kernel has it, without the newline.
+pub(crate) fn thread_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
+    let mut name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    if name.last() == Some(&b'\n') {
+        name.pop();
+    }
+    Some(name)
+}
+
+/// A process's command line, arguments separated by spaces; its name in brackets when it has none (a kernel thread).
+pub(crate) fn command_line(pid: u32) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let arguments: Vec<_> =
+        bytes.split(|byte| *byte == 0).filter(|part| !part.is_empty()).map(String::from_utf8_lossy).collect();
+    if arguments.is_empty() {
+        return thread_name(pid, pid).map(|name| format!("[{}]", String::from_utf8_lossy(&name)));
+    }
+    Some(arguments.join(" "))
+}
+
+/// Whether the process is stopped by a signal or a debugger.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything, parentheses too.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
+/// Whether the process has ended (or was never there); a zombie has ended.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, None | Some('Z' | 'X'))
+}
+
+/// What is added to our `CLOCK_MONOTONIC` to get the one of a process in another time namespace, nanoseconds.
+pub(crate) fn monotonic_offset_ns(pid: u32) -> i64 {
+    let offsets = fs::read_to_string(format!("/proc/{pid}/timens_offsets")).unwrap_or_default();
+    offsets
+        .lines()
+        .find_map(|line| {
+            let mut fields = line.split_whitespace();
+            let clock = fields.next()?;
+            let seconds: i64 = fields.next()?.parse().ok()?;
+            let nanoseconds: i64 = fields.next()?.parse().ok()?;
+            (clock == "monotonic").then(|| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_read_as_the_kernel_writes_them() {
+        let mapping =
+            parse_mapping("7f0000001000-7f0000003000 r-xs 00002000 00:01 1037    /memfd:doublemapper (deleted)")
+                .unwrap();
+        assert_eq!(mapping.path, "/memfd:doublemapper (deleted)");
+        assert_eq!((mapping.file_offset, mapping.inode, mapping.device), (0x2000, 1037, (0, 1)));
+        assert_eq!(mapping.range.len(), 0x2000);
+        assert_eq!(mapping.flags, libc::MAP_SHARED.unsigned_abs());
+        assert_eq!(parse_mapping("7f00-7f10 rwxp 00000000 00:00 0").unwrap().path, "//anon");
+        for line in ["", "7f00-7f10 rw-p 00000000 00:00 0", "x-y r-xp 0 0:0 0", "7f10-7f00 r-xp 00000000 00:00 0"] {
+            assert_eq!(parse_mapping(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn we_find_ourselves() {
+        let pid = std::process::id();
+        assert!(executable_mappings(pid).unwrap().iter().any(|mapping| mapping.path.starts_with('/')));
+        assert!(threads(pid).unwrap().contains(&pid));
+        assert!(command_line(pid).is_some() && !is_stopped(pid) && !has_ended(pid));
+        assert!(has_ended(u32::MAX / 2) && command_line(u32::MAX / 2).is_none());
+    }
+}
