@@ -1,3 +1,4 @@
 //! Recording.
 mod perf;
+mod samples;
 mod target;

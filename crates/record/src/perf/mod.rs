@@ -4,3 +4,4 @@ pub(crate) mod cpus;
 pub(crate) mod event;
 pub(crate) mod order;
 pub(crate) mod ring;
+pub(crate) mod sampler;

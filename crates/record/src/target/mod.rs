@@ -3,3 +3,4 @@
 pub(crate) mod images;
 pub(crate) mod memory;
 pub(crate) mod proc;
+pub(crate) mod processes;

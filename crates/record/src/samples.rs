@@ -1,0 +1,282 @@
+//! From ring records to the recording's `perf.data`: each sample is unwound at once and its stack bytes are let go.
+
+use crate::perf::event::EventConfig;
+use crate::perf::sampler::RING_FORMAT;
+use crate::target::memory::LiveMemory;
+use crate::target::proc::{self, ExecutableMapping};
+use crate::target::processes::{self, Processes};
+use perf_event_open_sys::bindings as sys;
+use std::fs::File;
+use strata_address::Avma;
+use strata_perfdata::record::{
+    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Mmap2Fields, MmapIdentity, Record, RecordData,
+    RecordFormat, RegsAbi, Sample, SampleId, TaskId, sample_type,
+};
+use strata_perfdata::{
+    AttrFlags, BuildId, CLOCK_MONOTONIC, EventAttr, EventDescription, Features, Sampling, WriteError, Writer,
+};
+use strata_stack::{StackEnd, note};
+use strata_unwind::{FoundFrame, SampledStack, Unwinder};
+
+/// What each sample in the recording holds: the chain is ours, the raw bytes are the note on how it was found.
+const FILE_FORMAT: RecordFormat = RecordFormat {
+    sample_type: sample_type::IP
+        | sample_type::TID
+        | sample_type::TIME
+        | sample_type::CPU
+        | sample_type::PERIOD
+        | sample_type::CALLCHAIN
+        | sample_type::RAW,
+    read_format: 0,
+    branch_sample_type: 0,
+    sample_regs_user: 0,
+    sample_id_all: true,
+};
+
+/// Counts so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampleCounts {
+    /// CPU samples written.
+    pub samples: u64,
+    /// Samples whose stack reaches the thread's first frame.
+    pub whole: u64,
+    /// Records that the kernel dropped because a ring was full.
+    pub lost: u64,
+    /// Times that the kernel paused sampling because it came too fast.
+    pub throttled: u64,
+    /// Records that could not be read.
+    pub unreadable: u64,
+}
+
+/// What a record tells beyond samples and mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// This process runs the .NET runtime.
+    Runtime(u32),
+    /// This process ended.
+    Ended(u32),
+}
+
+/// Unwinds and writes.
+pub(crate) struct SampleWriter {
+    writer: Writer<File>,
+    processes: Processes,
+    memory: LiveMemory,
+    unwinder: Unwinder,
+    frames: Vec<FoundFrame>,
+    words: Vec<u64>,
+    user_chain: Vec<u64>,
+    note: Vec<u8>,
+    counts: SampleCounts,
+}
+
+impl SampleWriter {
+    pub(crate) fn new(file: File, config: &EventConfig) -> Result<Self, WriteError> {
+        let writer = Writer::new(file, vec![describe(config)])?;
+        Ok(Self {
+            writer,
+            processes: Processes::default(),
+            memory: LiveMemory::default(),
+            unwinder: Unwinder::new(),
+            frames: Vec::new(),
+            words: Vec::new(),
+            user_chain: Vec::new(),
+            note: Vec::new(),
+            counts: SampleCounts::default(),
+        })
+    }
+
+    pub(crate) fn counts(&self) -> SampleCounts {
+        self.counts
+    }
+
+    /// Bytes of records so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.data_size()
+    }
+
+    /// Writes what a process already is: names of its threads and its executable mappings.
+    pub(crate) fn existing_process(&mut self, pid: u32, now_ns: u64) -> Result<(), WriteError> {
+        for tid in proc::threads(pid).unwrap_or_default() {
+            self.existing_thread(pid, tid, now_ns)?;
+        }
+        for mapping in processes::existing_mappings(pid) {
+            let build_id = self.processes.found(pid, &mapping);
+            self.writer.push(&mapping_record(pid, &mapping, build_id.as_deref(), now_ns))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the name of a thread that is already there.
+    pub(crate) fn existing_thread(&mut self, pid: u32, tid: u32, now_ns: u64) -> Result<(), WriteError> {
+        let Some(name) = proc::thread_name(pid, tid) else { return Ok(()) };
+        let task = task(pid, tid);
+        self.writer.push(&Record {
+            misc: Misc::USER,
+            id: at(task, now_ns),
+            data: RecordData::Comm(Comm { task, name: &name, exec: false }),
+        })
+    }
+
+    /// Takes one record of a ring, in time order.
+    pub(crate) fn take(&mut self, bytes: &[u8], mut seen: impl FnMut(Seen)) -> Result<(), WriteError> {
+        let Ok(record) = Record::parse(bytes, &RING_FORMAT) else {
+            self.counts.unreadable += 1;
+            return Ok(());
+        };
+        match &record.data {
+            RecordData::Sample(sample) => return self.sample(&record, sample),
+            RecordData::Mmap(mapping) => {
+                let pid = mapping.task.pid.unsigned_abs();
+                if processes::tells_of_runtime(mapping.filename) {
+                    seen(Seen::Runtime(pid));
+                }
+                self.processes.mapped(pid, mapping);
+            }
+            RecordData::Comm(comm) if comm.exec => self.processes.executed(comm.task.pid.unsigned_abs()),
+            RecordData::Fork(life) => {
+                self.processes.forked(life.parent.pid.unsigned_abs(), life.task.pid.unsigned_abs());
+            }
+            RecordData::Exit(life) if life.task.pid == life.task.tid => {
+                self.processes.ended(life.task.pid.unsigned_abs());
+                seen(Seen::Ended(life.task.pid.unsigned_abs()));
+            }
+            RecordData::Lost { lost, .. } | RecordData::LostSamples { lost } => self.counts.lost += lost,
+            RecordData::Throttle(_) => self.counts.throttled += 1,
+            _ => {}
+        }
+        // The trailers of rings and file are alike, so these records go through as they are.
+        self.writer.record(bytes)
+    }
+
+    fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Result<(), WriteError> {
+        let pid = record.id.task.unwrap_or_default().pid.unsigned_abs();
+        self.words.clear();
+        self.user_chain.clear();
+        self.frames.clear();
+        split_chain(sample.callchain, &mut self.words, &mut self.user_chain);
+        let end = match user_stack(sample, &self.user_chain) {
+            Some(stack) => self.unwinder.unwind(
+                self.processes.space(pid),
+                &stack,
+                &mut self.memory.of(pid),
+                &mut self.frames,
+            ),
+            // Only the kernel ran, as in its own threads or in a process that is ending.
+            None => StackEnd::Root,
+        };
+        if !self.frames.is_empty() {
+            self.words.push(ChainContext::User.marker());
+            self.words.extend(self.frames.iter().map(|frame| frame.address.0));
+        }
+        self.note.clear();
+        note::encode(end, self.frames.iter().map(|frame| frame.found), &mut self.note);
+        self.counts.samples += 1;
+        self.counts.whole += u64::from(end == StackEnd::Root);
+        let written = Sample {
+            callchain: Callchain::from_words(&self.words),
+            raw: Some(&self.note),
+            user_regs: None,
+            user_stack: None,
+            ..*sample
+        };
+        self.writer.push(&Record { data: RecordData::Sample(written), ..*record })
+    }
+
+    /// Ends a batch: what was read of the target's memory is stale from here on, and what was written is on disk.
+    pub(crate) fn end_batch(&mut self) -> Result<(), WriteError> {
+        self.memory.forget();
+        self.writer.flush()
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(self, features: &Features) -> Result<SampleCounts, WriteError> {
+        self.writer.finish(features)?;
+        Ok(self.counts)
+    }
+}
+
+/// Parts the kernel's chain into its kernel side (with the marker, as it is written again) and its user side.
+fn split_chain(chain: Callchain<'_>, kernel: &mut Vec<u64>, user: &mut Vec<u64>) {
+    let mut in_kernel = false;
+    let mut in_user = false;
+    for (word, entry) in chain.words.iter().zip(chain.entries()) {
+        match entry {
+            ChainEntry::Context(context) => {
+                in_kernel = context == ChainContext::Kernel;
+                in_user = context == ChainContext::User;
+                if in_kernel {
+                    kernel.push(word);
+                }
+            }
+            ChainEntry::Address(_) if in_kernel => kernel.push(word),
+            ChainEntry::Address(_) if in_user => user.push(word),
+            ChainEntry::Address(_) => {}
+        }
+    }
+}
+
+/// The user side of a sample, if a 64-bit user side was running or had called the kernel.
+fn user_stack<'a>(sample: &Sample<'a>, kernel_chain: &'a [u64]) -> Option<SampledStack<'a>> {
+    let regs = sample.user_regs.filter(|regs| regs.abi == RegsAbi::Bits64)?;
+    let register = |number| regs.get(number).map(Avma);
+    Some(SampledStack {
+        ip: register(sys::PERF_REG_X86_IP)?,
+        sp: register(sys::PERF_REG_X86_SP)?,
+        fp: register(sys::PERF_REG_X86_BP)?,
+        copy: sample.user_stack.map_or(&[], |stack| stack.copied()),
+        kernel_chain,
+    })
+}
+
+fn task(pid: u32, tid: u32) -> TaskId {
+    TaskId { pid: pid.cast_signed(), tid: tid.cast_signed() }
+}
+
+fn at(task: TaskId, time: u64) -> SampleId {
+    SampleId { task: Some(task), time: Some(time), cpu: Some(0), ..SampleId::default() }
+}
+
+fn mapping_record<'a>(
+    pid: u32,
+    mapping: &'a ExecutableMapping,
+    build_id: Option<&[u8]>,
+    now_ns: u64,
+) -> Record<'a> {
+    let identity = match build_id.and_then(|bytes| BuildId::new(bytes).ok()) {
+        Some(build_id) => MmapIdentity::BuildId(build_id),
+        None => MmapIdentity::Inode {
+            major: mapping.device.0,
+            minor: mapping.device.1,
+            inode: mapping.inode,
+            generation: 0,
+        },
+    };
+    let task = task(pid, pid);
+    Record {
+        misc: Misc::USER,
+        id: at(task, now_ns),
+        data: RecordData::Mmap(Mmap {
+            task,
+            start: mapping.range.start(),
+            length: mapping.range.len(),
+            file_offset: mapping.file_offset,
+            filename: mapping.path.as_bytes(),
+            is_data: false,
+            more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
+        }),
+    }
+}
+
+fn describe(config: &EventConfig) -> EventDescription {
+    let (kind, event) = config.kind.type_and_config();
+    let flags = [AttrFlags::INHERIT, AttrFlags::MMAP, AttrFlags::MMAP2, AttrFlags::COMM, AttrFlags::COMM_EXEC]
+        .into_iter()
+        .fold(AttrFlags::TASK, AttrFlags::union);
+    let mut attr = EventAttr::cpu_clock(Sampling::Frequency(config.frequency_hz), FILE_FORMAT);
+    attr.kind = kind;
+    attr.config = event;
+    attr.flags = flags;
+    attr.clock = Some(CLOCK_MONOTONIC);
+    EventDescription { attr, name: config.kind.name().to_owned(), ids: Vec::new() }
+}
