@@ -1,0 +1,4 @@
+use crate::layout::Layout;
+pub(crate) fn run(_: &Layout) -> anyhow::Result<()> {
+    anyhow::bail!("later")
+}

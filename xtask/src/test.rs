@@ -1,0 +1,4 @@
+use crate::layout::Layout;
+pub(crate) fn run(_: &Layout, _: &[String]) -> anyhow::Result<()> {
+    anyhow::bail!("later")
+}
