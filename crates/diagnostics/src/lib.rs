@@ -36,5 +36,5 @@ pub use endpoint::Endpoint;
 pub use error::{Error, Malformed, Phase, Problem, RequestError, RuntimeError};
 pub use port::{Advertised, PortError, ReversePort};
 pub use reply::{Cookie, InfoVersion, ProcessInfo};
-pub use request::{EventFilter, Level, Provider, Rundown, SessionRequest, StackWalk};
+pub use request::{DEFAULT_RUNDOWN_KEYWORDS, EventFilter, Level, Provider, Rundown, SessionRequest, StackWalk};
 pub use session::{CollectCommand, EventFiltering, Granted, GrantedRundown, Session, SessionId};

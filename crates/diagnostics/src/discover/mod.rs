@@ -51,7 +51,7 @@ pub fn processes() -> Vec<Seen> {
     processes_in(&ProcFs::new("/proc"))
 }
 
-/// The runtime of one process.
+/// The runtime of one process. Given the id of a thread, it is that of the thread's process.
 ///
 /// # Errors
 /// Why there is none, or why it cannot be reached.
@@ -85,7 +85,11 @@ fn see(procfs: &ProcFs, pid: u32, directories: &mut Directories) -> Option<Seen>
 }
 
 fn find_in(procfs: &ProcFs, pid: u32) -> Result<Endpoint, NotAttachable> {
-    let process = procfs.process(pid)?;
+    let mut process = procfs.process(pid)?;
+    if process.thread_group != pid {
+        // The id of one of its threads was given.
+        process = procfs.process(process.thread_group)?;
+    }
     examine(procfs, &process, &mut Directories::default(), Scan::MapsAndExecutable)
 }
 
@@ -128,7 +132,7 @@ fn examine(
     let evidence = match procfs.evidence(pid) {
         Ok(evidence) => evidence,
         Err(error) if procfs::is_gone(&error) => return Err(NotAttachable::NoSuchProcess { pid }),
-        Err(_) => return Err(NotAttachable::OtherUser { pid, uid: process.uid, directory: temporary }),
+        Err(_) => return Err(NotAttachable::NotInspectable { pid, uid: process.uid, directory: temporary }),
     };
     let without_write_xor_execute =
         environment.as_ref().is_ok_and(|environment| environment.is_off("EnableWriteXorExecute"));

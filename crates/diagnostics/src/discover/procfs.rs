@@ -37,6 +37,8 @@ pub(super) struct ProcFs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
+    /// The same as `pid`, unless that is a thread's.
+    pub(super) thread_group: u32,
     /// In its innermost pid namespace.
     pub(super) namespace_pid: u32,
     /// Effective.
@@ -51,6 +53,12 @@ pub(super) struct Process {
 /// Whether a read failed because the process is no more.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || Errno::from_io_error(error) == Some(Errno::SRCH)
+}
+
+/// Whether there is a process with this id, though `/proc` may not show it.
+fn is_signallable(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    rustix::process::test_kill_process(pid) != Err(Errno::SRCH)
 }
 
 impl ProcFs {
@@ -73,7 +81,13 @@ impl ProcFs {
     }
 
     pub(super) fn process(&self, pid: u32) -> Result<Process, NotAttachable> {
-        let read = |name| self.read(pid, name).map_err(|_| NotAttachable::NoSuchProcess { pid });
+        let read = |name| {
+            self.read(pid, name).map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => NotAttachable::Hidden { pid },
+                _ if is_gone(&error) && is_signallable(pid) => NotAttachable::Hidden { pid },
+                _ => NotAttachable::NoSuchProcess { pid },
+            })
+        };
         let (stat, status) = (read("stat")?, read("status")?);
         parse_process(pid, &stat, &status).ok_or(NotAttachable::NoSuchProcess { pid })
     }
@@ -145,6 +159,7 @@ fn parse_process(pid: u32, stat: &[u8], status: &[u8]) -> Option<Process> {
     let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     Some(Process {
         pid,
+        thread_group: line("Tgid").and_then(|id| id.trim().parse().ok()).unwrap_or(pid),
         namespace_pid: line("NSpid").and_then(|ids| ids.split_whitespace().last()?.parse().ok()).unwrap_or(pid),
         uid: line("Uid")?.split_whitespace().nth(1)?.parse().ok()?,
         start_time: field(22)?.parse().ok()?,
@@ -198,7 +213,7 @@ mod tests {
             let seen = process.map(|it| (it.namespace_pid, it.uid, it.start_time, it.kernel_thread, it.ended));
             assert_eq!(seen, expected, "{stat} / {status}");
         };
-        check(STAT, "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t42\t7\t1\n", Some((1, 2, 98765, false, false)));
+        check(STAT, "Name:\ta\nTgid:\t42\nUid:\t1\t2\t3\t4\nNSpid:\t42\t7\t1\n", Some((1, 2, 98765, false, false)));
         check(STAT, "Uid:\t0\t0\t0\t0\n", Some((42, 0, 98765, false, false)));
         check(&STAT.replace(") S ", ") Z "), "Uid:\t0\t0\t0\t0\n", Some((42, 0, 98765, false, true)));
         check(&STAT.replace("4194560", "69238880"), "Uid:\t0\t0\t0\t0\n", Some((42, 0, 98765, true, false)));

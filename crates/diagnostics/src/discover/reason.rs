@@ -40,9 +40,28 @@ pub enum NotAttachable {
         /// The process id.
         pid: u32,
     },
-    /// It belongs to another user, and the kernel does not let us look or connect.
+    /// `/proc` hides it (the mount option `hidepid`).
+    #[error("process {pid} is hidden from this user: run as its user or as root")]
+    Hidden {
+        /// The process id.
+        pid: u32,
+    },
+    /// Nothing can be seen of it, so it may be anything: it belongs to another user, or may not be inspected.
     #[error(
-        "process {pid} belongs to user {uid}: run as that user or as root (tried {})", .directory.display()
+        "process {pid} of user {uid} cannot be inspected: run as that user or as root (no socket in {})",
+        .directory.display()
+    )]
+    NotInspectable {
+        /// The process id.
+        pid: u32,
+        /// Its effective user id.
+        uid: u32,
+        /// The directory that was tried.
+        directory: PathBuf,
+    },
+    /// It has a socket, and the file's mode keeps us out: it belongs to another user.
+    #[error(
+        "process {pid} belongs to user {uid}: run as that user or as root (its socket is in {})", .directory.display()
     )]
     OtherUser {
         /// The process id.
@@ -139,16 +158,16 @@ impl NotAttachable {
     /// Whether there is a .NET runtime, as far as can be seen.
     #[must_use]
     pub fn is_dotnet(&self) -> bool {
-        match self {
+        !matches!(
+            self,
             Self::NoSuchProcess { .. }
-            | Self::Ended { .. }
-            | Self::KernelThread { .. }
-            | Self::NotDotnet { .. }
-            | Self::Mono { .. } => false,
-            // Another user's process of which nothing can be seen may be anything: see `OtherUser` in `examine`.
-            Self::OtherUser { .. } => false,
-            _ => true,
-        }
+                | Self::Ended { .. }
+                | Self::KernelThread { .. }
+                | Self::NotDotnet { .. }
+                | Self::Mono { .. }
+                | Self::Hidden { .. }
+                | Self::NotInspectable { .. }
+        )
     }
 }
 
