@@ -1,4 +1,29 @@
-//! Recording.
+//! Recording: perf_event rings, launch and attach, live unwinding, and the .NET event streams beside it.
+//!
+//! [`record`] takes CPU samples of a process (or of a program it launches) and of all it starts, unwinds each sample while
+//! the target runs on, and lets the .NET runtimes among them write their events beside; all of it as it comes, into a
+//! [`strata_recording::Recording`]. It knows nothing of symbols: names are found later. Nearly all `unsafe` of strata is
+//! here, in `perf::ring`, `perf::event`, `target::memory` and `launch`, each with its reason.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!(
+    "strata records on Linux on x86_64; registers and instructions of other architectures are not known yet"
+);
+
+mod clock;
+mod control;
+mod dotnet;
+mod error;
+mod launch;
 mod perf;
+mod progress;
+mod recorder;
 mod samples;
 mod target;
+
+pub use control::{Ask, Control};
+pub use error::RecordError;
+pub use perf::event::EventKind;
+pub use progress::{Outcome, Progress, Status, StopReason};
+pub use recorder::{Settings, Target, record};
+pub use samples::SampleCounts;

@@ -9,8 +9,8 @@ use perf_event_open_sys::bindings as sys;
 use std::fs::File;
 use strata_address::Avma;
 use strata_perfdata::record::{
-    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Mmap2Fields, MmapIdentity, Record, RecordData,
-    RecordFormat, RegsAbi, Sample, SampleId, TaskId, sample_type,
+    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Mmap2Fields, MmapIdentity, Record, RecordData, RecordFormat,
+    RegsAbi, Sample, SampleId, TaskId, sample_type,
 };
 use strata_perfdata::{
     AttrFlags, BuildId, CLOCK_MONOTONIC, EventAttr, EventDescription, Features, Sampling, WriteError, Writer,
@@ -156,12 +156,9 @@ impl SampleWriter {
         self.frames.clear();
         split_chain(sample.callchain, &mut self.words, &mut self.user_chain);
         let end = match user_stack(sample, &self.user_chain) {
-            Some(stack) => self.unwinder.unwind(
-                self.processes.space(pid),
-                &stack,
-                &mut self.memory.of(pid),
-                &mut self.frames,
-            ),
+            Some(stack) => {
+                self.unwinder.unwind(self.processes.space(pid), &stack, &mut self.memory.of(pid), &mut self.frames)
+            }
             // Only the kernel ran, as in its own threads or in a process that is ending.
             None => StackEnd::Root,
         };
@@ -237,12 +234,7 @@ fn at(task: TaskId, time: u64) -> SampleId {
     SampleId { task: Some(task), time: Some(time), cpu: Some(0), ..SampleId::default() }
 }
 
-fn mapping_record<'a>(
-    pid: u32,
-    mapping: &'a ExecutableMapping,
-    build_id: Option<&[u8]>,
-    now_ns: u64,
-) -> Record<'a> {
+fn mapping_record<'a>(pid: u32, mapping: &'a ExecutableMapping, build_id: Option<&[u8]>, now_ns: u64) -> Record<'a> {
     let identity = match build_id.and_then(|bytes| BuildId::new(bytes).ok()) {
         Some(build_id) => MmapIdentity::BuildId(build_id),
         None => MmapIdentity::Inode {

@@ -190,7 +190,8 @@ fn holds(mut file: impl Read, wanted: &[u8; 32]) -> io::Result<bool> {
         }
         // The second byte is rare in code, the first is not.
         let hit = bytes.iter().enumerate().skip(1).any(|(at, &byte)| {
-            byte == 0x12 && at.checked_sub(1).and_then(|start| bytes.get(start..)).is_some_and(|rest| rest.starts_with(wanted))
+            byte == 0x12
+                && at.checked_sub(1).and_then(|start| bytes.get(start..)).is_some_and(|rest| rest.starts_with(wanted))
         });
         if hit {
             return Ok(true);
@@ -204,7 +205,8 @@ fn holds(mut file: impl Read, wanted: &[u8; 32]) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    const STAT: &str = "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 100 200 18446744073709551615";
+    const STAT: &str =
+        "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 100 200 18446744073709551615";
 
     #[test]
     fn stat_and_status() {

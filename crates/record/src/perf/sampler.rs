@@ -4,9 +4,11 @@ use super::cpus;
 use super::event::{Begin, Event, EventConfig, RING_SAMPLE_TYPE, USER_REGISTERS};
 use super::order::TimeOrder;
 use super::ring::Ring;
+use crate::error::RecordError;
+use rustc_hash::FxHashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use strata_perfdata::record::{Record, RecordFormat};
+use strata_perfdata::record::{Record, RecordData, RecordFormat};
 
 /// How the kernel lays out the records in our rings.
 pub(crate) const RING_FORMAT: RecordFormat = RecordFormat {
@@ -26,6 +28,8 @@ pub(crate) struct Sampler {
     processors: Vec<Processor>,
     events: Vec<Event>,
     order: TimeOrder,
+    /// Threads that fork records told of, while that is of interest.
+    inherited: Option<FxHashSet<u32>>,
     unreadable: u64,
 }
 
@@ -41,39 +45,77 @@ pub(crate) enum Added {
     Gone,
 }
 
+/// Why a thread could not be sampled.
+#[derive(Debug)]
+pub(crate) enum AddError {
+    Event(io::Error),
+    Ring(io::Error),
+}
+
+impl AddError {
+    pub(crate) fn into_record_error(self, threads: usize, processors: usize) -> RecordError {
+        match self {
+            AddError::Event(source) => RecordError::sampling(source, threads, processors),
+            AddError::Ring(source) => RecordError::ring(source),
+        }
+    }
+}
+
 impl Sampler {
     pub(crate) fn new(config: EventConfig) -> Self {
         let processors = cpus::online().into_iter().map(|number| Processor { number, output: None }).collect();
-        Self { config, processors, events: Vec::new(), order: TimeOrder::default(), unreadable: 0 }
+        Self {
+            config,
+            processors,
+            events: Vec::new(),
+            order: TimeOrder::default(),
+            inherited: Some(FxHashSet::default()),
+            unreadable: 0,
+        }
     }
 
     pub(crate) fn config(&self) -> &EventConfig {
         &self.config
     }
 
+    /// Reads the rings so that [`Sampler::has_inherited`] knows the latest; nothing is handed over yet.
+    pub(crate) fn look_for_inherited(&mut self) {
+        self.fill();
+    }
+
+    /// Whether a thread is sampled because the thread that started it was.
+    pub(crate) fn has_inherited(&self, tid: u32) -> bool {
+        self.inherited.as_ref().is_some_and(|inherited| inherited.contains(&tid))
+    }
+
+    /// Ends the interest in inherited threads.
+    pub(crate) fn forget_inherited(&mut self) {
+        self.inherited = None;
+    }
+
     /// Samples a thread and everything it starts from now on.
-    pub(crate) fn add_thread(&mut self, tid: u32, begin: Begin) -> io::Result<Added> {
+    pub(crate) fn add_thread(&mut self, tid: u32, begin: Begin) -> Result<Added, AddError> {
         for processor in &mut self.processors {
             let event = match Event::open(&self.config, tid, processor.number, begin) {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(Added::Gone),
                 // A processor that went offline since we asked: nothing runs there.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
-                other => other?,
+                other => other.map_err(AddError::Event)?,
             };
             let event = match &processor.output {
                 Some((output, _)) => {
-                    event.write_into(output)?;
+                    event.write_into(output).map_err(AddError::Event)?;
                     self.events.push(event);
                     self.events.last()
                 }
                 None => {
-                    let ring = Ring::map(&event, ring_pages(&self.config))?;
+                    let ring = Ring::map(&event, ring_pages(&self.config)).map_err(AddError::Ring)?;
                     processor.output = Some((event, ring));
                     processor.output.as_ref().map(|(event, _)| event)
                 }
             };
             if let Some(event) = event.filter(|_| begin == Begin::Enabled) {
-                event.enable()?;
+                event.enable().map_err(AddError::Event)?;
             }
         }
         Ok(Added::Sampled)
@@ -98,9 +140,17 @@ impl Sampler {
 
     fn fill(&mut self) {
         for (_, ring) in self.processors.iter_mut().filter_map(|processor| processor.output.as_mut()) {
-            ring.drain(|bytes| match Record::parse(bytes, &RING_FORMAT).ok().and_then(|record| record.time()) {
-                Some(time) => self.order.push(time, bytes),
-                None => self.unreadable += 1,
+            ring.drain(|bytes| {
+                let record = Record::parse(bytes, &RING_FORMAT).ok();
+                if let (Some(inherited), Some(RecordData::Fork(life))) =
+                    (&mut self.inherited, record.map(|record| record.data))
+                {
+                    inherited.insert(life.task.tid.unsigned_abs());
+                }
+                match record.and_then(|record| record.time()) {
+                    Some(time) => self.order.push(time, bytes),
+                    None => self.unreadable += 1,
+                }
             });
         }
     }

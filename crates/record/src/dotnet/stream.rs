@@ -1,0 +1,46 @@
+//! From a session's socket to a file of the recording.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use strata_nettrace::{Decoder, Item};
+
+/// How much came through all streams so far.
+#[derive(Debug, Default)]
+pub(crate) struct StreamTotals {
+    pub(crate) bytes: AtomicU64,
+    pub(crate) events: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+}
+
+/// Copies a stream until it ends, counting what passes.
+///
+/// The reader must never wait for anyone: when its socket fills, the runtime drops events.
+pub(super) fn pump(mut stream: impl Read, mut file: File, totals: &StreamTotals) -> io::Result<()> {
+    let mut buffer = vec![0; 256 << 10];
+    let mut decoder = Some(Decoder::new());
+    loop {
+        let length = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let bytes = &buffer[..length];
+        file.write_all(bytes)?;
+        totals.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        let mut events = 0;
+        let mut dropped = 0;
+        let mut count = |item: Item<'_>| match item {
+            Item::Event(_) => events += 1,
+            Item::Gap(gap) => dropped += u64::from(gap.lost.unwrap_or(1)),
+            _ => {}
+        };
+        // What cannot be decoded is kept all the same: it is only not counted.
+        if decoder.as_mut().is_some_and(|decoder| decoder.feed(bytes, &mut count).is_err()) {
+            decoder = None;
+        }
+        totals.events.fetch_add(events, Ordering::Relaxed);
+        totals.dropped.fetch_add(dropped, Ordering::Relaxed);
+    }
+}
