@@ -13,7 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(pid) = arguments.next() else {
         for seen in processes() {
             match &seen.attachable {
-                Ok(endpoint) => println!("{:>8} {:?} {:?}", seen.pid, seen.command_line, endpoint.process_info(TIMEOUT)),
+                Ok(endpoint) => {
+                    println!("{:>8} {:?} {:?}", seen.pid, seen.command_line, endpoint.process_info(TIMEOUT))
+                }
                 Err(reason) => println!("{:>8} {:?} {reason}", seen.pid, seen.command_line),
             }
         }
@@ -29,12 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         provider.events = EventFilter::Only(vec![152]);
     }
     for rundown in [Rundown::None, Rundown::KeywordsOrNone(0x1), Rundown::Keywords(0x138), Rundown::Default] {
-        let request = SessionRequest {
-            providers: vec![provider.clone()],
-            buffer_mb: 256,
-            rundown,
-            stack_walk: StackWalk::Off,
-        };
+        let request =
+            SessionRequest { providers: vec![provider.clone()], buffer_mb: 256, rundown, stack_walk: StackWalk::Off };
         let started = Instant::now();
         let mut session = endpoint.start_session(&request, TIMEOUT)?;
         let (id, granted) = (session.id(), session.granted());

@@ -147,9 +147,7 @@ fn send(stream: &UnixStream, bytes: &[u8], deadline: Deadline) -> Result<(), Err
     let phase = Phase::Send;
     let mut sent = 0usize;
     while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
-        stream
-            .set_write_timeout(Some(deadline.remaining(phase)?))
-            .map_err(|source| Error::Io { phase, source })?;
+        stream.set_write_timeout(Some(deadline.remaining(phase)?)).map_err(|source| Error::Io { phase, source })?;
         // Without NOSIGNAL a peer that closed would end a program that left SIGPIPE at its default.
         match rustix::net::send(stream, rest, SendFlags::NOSIGNAL) {
             Ok(count) => sent = sent.saturating_add(count),
@@ -168,9 +166,7 @@ pub(crate) fn receive(stream: &UnixStream, bytes: &mut [u8], phase: Phase, deadl
     let expected = bytes.len();
     let mut received = 0usize;
     while let Some(rest) = bytes.get_mut(received..).filter(|rest| !rest.is_empty()) {
-        stream
-            .set_read_timeout(Some(deadline.remaining(phase)?))
-            .map_err(|source| Error::Io { phase, source })?;
+        stream.set_read_timeout(Some(deadline.remaining(phase)?)).map_err(|source| Error::Io { phase, source })?;
         match (&mut &*stream).read(rest) {
             Ok(0) => return Err(Error::ClosedEarly { phase, received, expected }),
             Ok(count) => received = received.saturating_add(count),

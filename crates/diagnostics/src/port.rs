@@ -119,9 +119,9 @@ impl ReversePort {
 
     /// `folder` is ours to remove.
     fn bind_in(path: PathBuf, folder: Option<PathBuf>) -> Result<Self, PortError> {
-        let listener = match check(&path).and_then(|()| {
-            listen(&path).map_err(|source| PortError::Bind { path: path.clone(), source })
-        }) {
+        let listener = match check(&path)
+            .and_then(|()| listen(&path).map_err(|source| PortError::Bind { path: path.clone(), source }))
+        {
             Ok(listener) => listener,
             Err(error) => {
                 if let Some(folder) = &folder {
@@ -184,11 +184,8 @@ impl ReversePort {
             Err(Error::TimedOut { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let caller = Caller {
-            shared: Arc::clone(&self.shared),
-            cookie: advertise.cookie,
-            first: Mutex::new(Some(stream)),
-        };
+        let caller =
+            Caller { shared: Arc::clone(&self.shared), cookie: advertise.cookie, first: Mutex::new(Some(stream)) };
         Ok(Some(Advertised {
             cookie: advertise.cookie,
             namespace_pid: advertise.namespace_pid,
@@ -234,11 +231,7 @@ impl Caller {
 }
 
 impl Shared {
-    fn wait_for(
-        &self,
-        wanted: impl Fn(Cookie) -> bool,
-        deadline: Deadline,
-    ) -> Result<(Advertise, UnixStream), Error> {
+    fn wait_for(&self, wanted: impl Fn(Cookie) -> bool, deadline: Deadline) -> Result<(Advertise, UnixStream), Error> {
         loop {
             if let Some(taken) = self.take_waiting(&wanted) {
                 return Ok(taken);

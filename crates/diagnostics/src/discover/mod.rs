@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::endpoint::Endpoint;
 use environment::Environment;
 use maps::Evidence;
-use procfs::{Process, ProcFs};
+use procfs::{ProcFs, Process};
 pub use reason::NotAttachable;
 use sockets::{Directories, Directory, Found};
 
