@@ -22,11 +22,15 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// No environment and no command line is read further than this.
 const LONGEST_TEXT: u64 = 8 << 20;
 
-/// In every single-file program, before the offset of its bundle: the SHA-256 of `.net core bundle`.
-const BUNDLE_SIGNATURE: [u8; 32] = [
-    0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93, 0x02, 0x14, 0xd7, 0xa0, 0x32, 0x13, 0xf5, 0xb9,
-    0xe6, 0xef, 0xae, 0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae,
+/// In every single-file program, after the offset of its bundle: the SHA-256 of `.net core bundle`, here from its end to its
+/// beginning, so that our own executable is not taken for one.
+const BUNDLE_SIGNATURE_REVERSED: [u8; 32] = [
+    0xae, 0x6a, 0xb3, 0x24, 0xce, 0x2d, 0x3b, 0xee, 0x18, 0x33, 0xae, 0xef, 0xe6, 0xb9, 0xf5, 0x13, 0x32, 0xa0, 0xd7,
+    0x14, 0x02, 0x93, 0x7b, 0x72, 0x38, 0x20, 0x61, 0x6a, 0xb9, 0x02, 0x12, 0x8b,
 ];
+
+/// Size of the bundle's offset and the signature.
+const BUNDLE_MARK: usize = 8 + 32;
 
 /// A `/proc`.
 pub(super) struct ProcFs {
@@ -114,7 +118,9 @@ impl ProcFs {
     }
 
     pub(super) fn is_single_file_host(&self, pid: u32) -> bool {
-        File::open(self.path(pid, "exe")).is_ok_and(|file| holds(file, &BUNDLE_SIGNATURE).unwrap_or(false))
+        let Ok(file) = File::open(self.path(pid, "exe")) else { return false };
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        holds_bundle(file, length).unwrap_or(false)
     }
 
     /// How long a process has been running.
@@ -179,30 +185,30 @@ fn listening_inode<'a>(line: &'a [u8], socket_name: &OsStr) -> Option<&'a str> {
     (flags & 0x1_0000 != 0 && name == socket_name).then_some(inode)
 }
 
-/// Whether a file holds these bytes, read in pieces.
-fn holds(mut file: impl Read, wanted: &[u8; 32]) -> io::Result<bool> {
+/// Whether an executable of this length says where its bundle is. A host without a bundle says 0.
+fn holds_bundle(mut file: impl Read, length: u64) -> io::Result<bool> {
     const PIECE: usize = 1 << 18;
     let mut bytes = Vec::with_capacity(PIECE);
     loop {
-        let more = file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)?;
-        if more == 0 {
+        if file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)? == 0 {
             return Ok(false);
         }
-        // The second byte is rare in code, the first is not.
-        let hit = bytes.iter().enumerate().skip(1).any(|(at, &byte)| {
-            byte == 0x12
-                && at.checked_sub(1).and_then(|start| bytes.get(start..)).is_some_and(|rest| rest.starts_with(wanted))
-        });
-        if hit {
+        if bytes.windows(BUNDLE_MARK).any(|mark| is_bundle_mark(mark, length)) {
             return Ok(true);
         }
-        let keep = bytes.len().saturating_sub(wanted.len());
-        bytes.drain(..keep);
+        let keep_from = bytes.len().saturating_sub(BUNDLE_MARK);
+        bytes.drain(..keep_from);
     }
 }
 
+fn is_bundle_mark(mark: &[u8], length: u64) -> bool {
+    // The last byte first: most places are done with then.
+    mark.iter().rev().zip(BUNDLE_SIGNATURE_REVERSED).all(|(byte, expected)| *byte == expected)
+        && mark.first_chunk().is_some_and(|offset| (1..length).contains(&u64::from_le_bytes(*offset)))
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const STAT: &str =
@@ -237,14 +243,24 @@ mod tests {
         check("Num       RefCount Protocol Flags    Type St Inode Path", None);
     }
 
+    /// An executable with so many bytes before the place where it says where its bundle is.
+    pub(in super::super) fn single_file(before: usize, bundle: u64) -> Vec<u8> {
+        let signature: Vec<u8> = BUNDLE_SIGNATURE_REVERSED.iter().rev().copied().collect();
+        [&vec![0x8b; before][..], &bundle.to_le_bytes(), &signature].concat()
+    }
+
     #[test]
-    fn signature_across_pieces() {
-        for before in [0, 5, (1 << 18) - 31, (1 << 18) - 1, 1 << 18, 600_000] {
-            let mut bytes = vec![0x12; before];
-            bytes.extend_from_slice(&BUNDLE_SIGNATURE);
-            assert!(holds(&bytes[..], &BUNDLE_SIGNATURE).expect("reading memory"), "{before}");
-            bytes.pop();
-            assert!(!holds(&bytes[..], &BUNDLE_SIGNATURE).expect("reading memory"), "{before}");
+    fn bundle_mark_across_pieces() {
+        let check = |bytes: &[u8], expected: bool| {
+            assert_eq!(holds_bundle(bytes, bytes.len() as u64).expect("reading memory"), expected);
+        };
+        for before in [0, 5, (1 << 18) - 39, (1 << 18) - 9, (1 << 18) - 1, 1 << 18, 600_000] {
+            let bytes = single_file(before, 20);
+            check(&bytes, true);
+            check(&bytes[..bytes.len() - 1], false);
         }
+        check(&single_file(10, 0), false);
+        check(&single_file(10, 50), false);
+        check(&single_file(10, 49), true);
     }
 }
