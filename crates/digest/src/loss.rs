@@ -113,12 +113,8 @@ impl LossSummary {
             count(self.perf_records_lost, "perf record", "perf records"),
             count(self.runtime_events_dropped, "runtime event", "runtime events"),
         );
-        for gap in &self.gaps {
-            let mut characters = gap.chars();
-            let first = characters.next().into_iter().flat_map(char::to_uppercase);
-            text.push(' ');
-            text.extend(first.chain(characters));
-            text.push('.');
+        if !self.gaps.is_empty() {
+            let _ = write!(text, " Missing: {}.", self.gaps.join("; "));
         }
         if self.whole_stacks.whole == 0 {
             text.push_str(" There is no stack to judge.");

@@ -115,7 +115,8 @@ impl CallTree {
 
     /// The places in this tree that are neither functions nor roots, with their texts, in order.
     pub fn marks(&self) -> Vec<(Place, String)> {
-        let places: BTreeSet<Place> = self.nodes.iter().map(|node| node.place).filter(|place| place.is_mark()).collect();
+        let places: BTreeSet<Place> =
+            self.nodes.iter().map(|node| node.place).filter(|place| place.is_mark()).collect();
         places.into_iter().filter_map(|place| Some((place, place.mark()?))).collect()
     }
 

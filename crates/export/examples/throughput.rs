@@ -47,7 +47,9 @@ fn main() -> io::Result<()> {
         .map(|_| {
             let family = next() % 100;
             (0..DEPTH)
-                .map(|depth| frames[if depth < DEPTH / 2 { (family * 50 + depth) % FUNCTIONS } else { next() % FUNCTIONS }])
+                .map(|depth| {
+                    frames[if depth < DEPTH / 2 { (family * 50 + depth) % FUNCTIONS } else { next() % FUNCTIONS }]
+                })
                 .collect()
         })
         .collect();

@@ -64,13 +64,7 @@ impl Sketch {
     }
 
     /// A frame with its name's source said.
-    pub fn frame_named(
-        &mut self,
-        name: &str,
-        module: Option<ModuleId>,
-        kind: CodeKind,
-        named: NameSource,
-    ) -> FrameId {
+    pub fn frame_named(&mut self, name: &str, module: Option<ModuleId>, kind: CodeKind, named: NameSource) -> FrameId {
         let function = self.builder.function(Function { name: name.to_owned(), module, kind });
         let found = if kind == CodeKind::Kernel { Found::KernelChain } else { Found::FramePointer };
         let address = Avma(self.next_address);

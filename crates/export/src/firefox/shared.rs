@@ -201,7 +201,11 @@ pub(super) fn shared<'a>(
         },
         func_table: FuncTable {
             name: Column(move || {
-                groups.firsts().iter().map(move |&id| strings.names[function(id).name.as_str()]).chain(strings.of_marks())
+                groups
+                    .firsts()
+                    .iter()
+                    .map(move |&id| strings.names[function(id).name.as_str()])
+                    .chain(strings.of_marks())
             }),
             is_js: Repeated(false, funcs),
             relevant_for_js: Repeated(false, funcs),
