@@ -1,0 +1,139 @@
+//! What is missing, in numbers and in words.
+
+use crate::quality;
+use serde::Serialize;
+use std::fmt::Write as _;
+use strata_profile::{Gap, Profile, Share};
+
+/// How often something with a name was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// What was counted, as one would say it in a table.
+    pub label: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
+/// Everything known to be missing from a profile, and how good the rest is.
+#[derive(Clone, Debug, Serialize)]
+pub struct LossSummary {
+    /// Records that the kernel dropped because a ring was full.
+    pub perf_records_lost: u64,
+    /// Events that a runtime dropped, by its own sequence numbers.
+    pub runtime_events_dropped: u64,
+    /// Things missing as a whole, each a sentence without its full stop.
+    pub gaps: Vec<String>,
+    /// Samples whose stack reaches the thread's root.
+    pub whole_stacks: Share,
+    /// Samples by how their stack ended, most first.
+    pub stacks_by_end: Vec<Counted>,
+    /// Frames with a name; a frame counts once for each sample whose stack it is in.
+    pub named_frames: Share,
+    /// Managed frames with a name.
+    pub named_managed_frames: Share,
+    /// Frames by how the unwinder found them, most first.
+    pub frames_by_found: Vec<Counted>,
+    /// Frames by how they were named, most first.
+    pub frames_by_named: Vec<Counted>,
+}
+
+fn counted(counts: impl Iterator<Item = (&'static str, u64)>) -> Vec<Counted> {
+    let mut counts: Vec<_> = counts.map(|(label, count)| Counted { label, count }).collect();
+    counts.sort_by(|a, b| b.count.cmp(&a.count).then(a.label.cmp(b.label)));
+    counts
+}
+
+/// `part of whole (97.5 %)`, or `none` of nothing.
+fn share(share: Share) -> String {
+    match share.percent() {
+        // Rounded down: 99.96 % must not read as all of them.
+        Some(percent) => format!("{} of {} ({:.1} %)", share.part, share.whole, (percent * 10.0).floor() / 10.0),
+        None => "none".to_owned(),
+    }
+}
+
+fn count(number: u64, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
+
+impl LossSummary {
+    /// Counts what is missing.
+    pub fn of(profile: &Profile) -> Self {
+        let quality = quality(profile);
+        Self {
+            perf_records_lost: profile.loss.perf_records,
+            runtime_events_dropped: profile.loss.runtime_events,
+            gaps: profile.loss.gaps.iter().map(Gap::to_string).collect(),
+            whole_stacks: quality.whole_stacks(),
+            stacks_by_end: counted(quality.stacks.iter().map(|(end, &count)| (end.label(), count))),
+            named_frames: quality.named_frames(),
+            named_managed_frames: quality.named_managed_frames(),
+            frames_by_found: counted(quality.found.iter().map(|(found, &count)| (found.label(), count))),
+            frames_by_named: counted(quality.named.iter().map(|(named, &count)| (named.label(), count))),
+        }
+    }
+
+    /// Whether something was dropped or is missing as a whole; cut stacks and unnamed frames are not meant.
+    pub fn something_dropped(&self) -> bool {
+        self.perf_records_lost > 0 || self.runtime_events_dropped > 0 || !self.gaps.is_empty()
+    }
+
+    /// What was dropped, as label and value, for formats that have room for pairs.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("perf records lost", self.perf_records_lost.to_string()),
+            ("runtime events dropped", self.runtime_events_dropped.to_string()),
+            ("whole stacks", share(self.whole_stacks)),
+            ("named frames", share(self.named_frames)),
+            ("named managed frames", share(self.named_managed_frames)),
+        ];
+        facts.extend(self.gaps.iter().map(|gap| ("gap", gap.clone())));
+        facts
+    }
+
+    /// One line of what was dropped and how many stacks are whole, without full stop.
+    pub fn line(&self) -> String {
+        let mut line = format!(
+            "{} lost, {} dropped, whole stacks: {}",
+            count(self.perf_records_lost, "perf record", "perf records"),
+            count(self.runtime_events_dropped, "runtime event", "runtime events"),
+            share(self.whole_stacks)
+        );
+        for gap in &self.gaps {
+            line.push_str("; ");
+            line.push_str(gap);
+        }
+        line
+    }
+
+    /// One paragraph for the end of a report.
+    pub fn paragraph(&self) -> String {
+        let mut text = format!(
+            "Loss: {} lost, {} dropped.",
+            count(self.perf_records_lost, "perf record", "perf records"),
+            count(self.runtime_events_dropped, "runtime event", "runtime events"),
+        );
+        if !self.gaps.is_empty() {
+            let _ = write!(text, " Missing: {}.", self.gaps.join("; "));
+        }
+        if self.whole_stacks.whole == 0 {
+            text.push_str(" There is no stack to judge.");
+            return text;
+        }
+        let _ = write!(text, " Whole stacks: {}", share(self.whole_stacks));
+        let cuts: Vec<_> = self
+            .stacks_by_end
+            .iter()
+            .filter_map(|end| Some(format!("{} {}", end.count, end.label.strip_prefix("cut: ")?)))
+            .collect();
+        if !cuts.is_empty() {
+            let _ = write!(text, "; cut: {}", cuts.join(", "));
+        }
+        let _ = write!(text, ". Named frames: {}", share(self.named_frames));
+        if self.named_managed_frames.whole > 0 {
+            let _ = write!(text, "; managed: {}", share(self.named_managed_frames));
+        }
+        text.push('.');
+        text
+    }
+}

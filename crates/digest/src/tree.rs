@@ -1,0 +1,187 @@
+//! Samples as one tree of calls.
+
+use crate::{Group, Groups};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use strata_profile::{Cut, Profile, Sample, StackEnd, StackId, ThreadId};
+
+/// Names one [`Node`] of a [`CallTree`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// The row number in [`CallTree::nodes`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node of the tree stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// A root that the caller of [`CallTree::new`] made, by its number.
+    Root(u32),
+    /// Where the unknown callers of cut stacks would be.
+    Cut(Cut),
+    /// A group of functions.
+    Functions(Group),
+    /// The leaf of a sample of which not one frame was found.
+    NoFrames,
+}
+
+impl Place {
+    /// Whether [`Place::mark`] has a text.
+    const fn is_mark(self) -> bool {
+        matches!(self, Place::Cut(_) | Place::NoFrames)
+    }
+
+    /// The text for a node that is not a function and not a caller's root: `[cut: ...]`, `[no frames]`.
+    pub fn mark(self) -> Option<String> {
+        match self {
+            Place::Cut(cut) => Some(format!("[{}]", StackEnd::Cut(cut).label())),
+            Place::NoFrames => Some("[no frames]".to_owned()),
+            Place::Root(_) | Place::Functions(_) => None,
+        }
+    }
+}
+
+/// Samples and the CPU time they stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Weight {
+    /// Number of samples.
+    pub samples: u64,
+    /// CPU time in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl Weight {
+    /// Adds another weight; CPU time stops at the largest number instead of wrapping.
+    pub fn add(&mut self, other: Weight) {
+        self.samples += other.samples;
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+    }
+
+    /// What these samples weigh together.
+    pub fn of<'s>(samples: impl IntoIterator<Item = &'s Sample>) -> Self {
+        let mut sum = Weight::default();
+        for sample in samples {
+            sum.add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
+        }
+        sum
+    }
+}
+
+/// One place called from another.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// The caller's node, always before this one in the table.
+    pub parent: Option<NodeId>,
+    /// What it stands for.
+    pub place: Place,
+    /// Samples that have this node as their leaf.
+    pub own: Weight,
+}
+
+/// The calls of all samples as one tree, each node once; callers come before what they call.
+///
+/// A sample's path is: the caller's root if it has one, then `Cut` if its stack is cut, then its frames outermost first
+/// (or `NoFrames`). So each sample has a leaf, and nothing is dropped.
+#[derive(Clone, Debug, Default)]
+pub struct CallTree {
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// For each sample of the profile, in order, its leaf.
+    pub leaf_of_sample: Vec<NodeId>,
+}
+
+impl CallTree {
+    /// Builds the tree with frames of one group as one; `root_of` says under which root a thread's samples hang.
+    pub fn new(profile: &Profile, groups: &Groups, root_of: impl Fn(ThreadId) -> Option<u32>) -> Self {
+        let mut building = Building::default();
+        for sample in &profile.samples {
+            let mut base = root_of(sample.thread).map(|root| building.node(None, Place::Root(root)));
+            if let StackEnd::Cut(cut) = sample.end {
+                base = Some(building.node(base, Place::Cut(cut)));
+            }
+            let leaf = match sample.stack {
+                Some(stack) => building.leaf(profile, groups, base, stack),
+                None => building.node(base, Place::NoFrames),
+            };
+            building.tree.nodes[leaf.index()].own.add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
+            building.tree.leaf_of_sample.push(leaf);
+        }
+        building.tree
+    }
+
+    /// The places in this tree that are neither functions nor roots, with their texts, in order.
+    pub fn marks(&self) -> Vec<(Place, String)> {
+        let places: BTreeSet<Place> =
+            self.nodes.iter().map(|node| node.place).filter(|place| place.is_mark()).collect();
+        places.into_iter().filter_map(|place| Some((place, place.mark()?))).collect()
+    }
+
+    /// What each node and everything below it weighs, in the order of the nodes.
+    pub fn totals(&self) -> Vec<Weight> {
+        let mut totals: Vec<Weight> = self.nodes.iter().map(|node| node.own).collect();
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(parent) = node.parent {
+                let below = totals[index];
+                totals[parent.index()].add(below);
+            }
+        }
+        totals
+    }
+
+    /// The roots and, for each node, what it calls, both in the order of the nodes.
+    pub fn children(&self) -> (Vec<NodeId>, Vec<Vec<NodeId>>) {
+        let mut roots = Vec::new();
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        for (index, node) in (0u32..).zip(&self.nodes) {
+            match node.parent {
+                Some(parent) => children[parent.index()].push(NodeId(index)),
+                None => roots.push(NodeId(index)),
+            }
+        }
+        (roots, children)
+    }
+}
+
+#[derive(Default)]
+struct Building {
+    tree: CallTree,
+    known: FxHashMap<(Option<NodeId>, Place), NodeId>,
+    leaves: FxHashMap<(Option<NodeId>, StackId), NodeId>,
+    pending: Vec<StackId>,
+}
+
+impl Building {
+    fn node(&mut self, parent: Option<NodeId>, place: Place) -> NodeId {
+        let nodes = &mut self.tree.nodes;
+        *self.known.entry((parent, place)).or_insert_with(|| {
+            nodes.push(Node { parent, place, own: Weight::default() });
+            NodeId(u32::try_from(nodes.len() - 1).expect("a call tree has fewer than 2^32 nodes"))
+        })
+    }
+
+    /// The node of `stack` under `base`: climbs to the nearest stack that is known under this base, then comes back.
+    fn leaf(&mut self, profile: &Profile, groups: &Groups, base: Option<NodeId>, stack: StackId) -> NodeId {
+        self.pending.clear();
+        let mut at = base;
+        let mut climb = Some(stack);
+        while let Some(stack) = climb {
+            if let Some(&known) = self.leaves.get(&(base, stack)) {
+                at = Some(known);
+                break;
+            }
+            self.pending.push(stack);
+            climb = profile.stacks[stack].parent;
+        }
+        while let Some(stack) = self.pending.pop() {
+            let function = profile.frames[profile.stacks[stack].frame].function;
+            let node = self.node(at, Place::Functions(groups.of(function)));
+            self.leaves.insert((base, stack), node);
+            at = Some(node);
+        }
+        at.expect("a stack has at least its own frame")
+    }
+}

@@ -1,0 +1,43 @@
+//! Names that cannot act on a terminal or break a line-based format.
+
+use std::borrow::Cow;
+
+/// The text with everything that a terminal would obey, or that would hide or reorder text, written as an escape:
+/// control characters, line and paragraph separators, and marks that are invisible or change the direction.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_active) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_active(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_active(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_becomes_an_escape() {
+        let check = |text, expected| assert_eq!(visible(text), expected);
+        check("System.Linq.Sum(int[])", "System.Linq.Sum(int[])");
+        check("Größe<T>.計算", "Größe<T>.計算");
+        check("a\x1b[2Jb", r"a\u{1b}[2Jb");
+        check("two\nlines\ttab\r", r"two\nlines\ttab\r");
+        check("\u{9b}31m", r"\u{9b}31m");
+        check("abc\u{202e}cba", r"abc\u{202e}cba");
+        check("\0", r"\u{0}");
+    }
+}

@@ -1,0 +1,76 @@
+//! The Firefox Profiler's processed profile: JSON, version 60 (all tables but the samples are shared between threads).
+//!
+//! One thread per thread of the operating system, with its process. A function is one function in all its tiers; its
+//! frames carry the kind of code as category and the tier as subcategory. Times are milliseconds from the recording's
+//! start (or from the first sample, should that be earlier), weights are milliseconds of CPU time, `threadCPUDelta` is
+//! the same in nanoseconds. Where no sample has CPU time, samples are counted instead. What was lost is in `meta.extra`.
+//! Addresses are `-1`: the model does not say where images begin. Source of the format: the type definitions and the
+//! format changelog of the Firefox Profiler.
+
+mod category;
+mod meta;
+mod shared;
+mod thread;
+
+use crate::json::{Column, samples_by_thread};
+use serde::Serialize;
+use std::io::{self, BufWriter, Write};
+use strata_digest::{CallTree, Groups};
+use strata_profile::{Handle, Profile, Timestamp};
+
+#[derive(Serialize)]
+struct Document<M, L, S, T> {
+    meta: M,
+    libs: L,
+    shared: S,
+    threads: T,
+}
+
+/// Writes the profile for the Firefox Profiler.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let tree = CallTree::new(profile, &Groups::single(profile), |_| None);
+    let by_thread = samples_by_thread(profile);
+    let clock = Clock::of(profile);
+    let strings = shared::Strings::of(profile, &tree);
+    let document = Document {
+        meta: meta::meta(profile, clock.zero),
+        libs: shared::libs(profile),
+        shared: shared::shared(profile, &tree, &strings),
+        threads: Column(|| {
+            by_thread.iter().enumerate().map(|(index, positions)| {
+                let id = strata_profile::ThreadId::from_index(index);
+                thread::thread(profile, &tree, clock, id, positions)
+            })
+        }),
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    serde_json::to_writer(&mut out, &document)?;
+    out.flush()
+}
+
+/// Where time zero lies and whether samples are weighed by CPU time.
+#[derive(Clone, Copy)]
+struct Clock {
+    zero: Timestamp,
+    has_cpu_time: bool,
+}
+
+impl Clock {
+    fn of(profile: &Profile) -> Self {
+        let start = profile.recording.start;
+        let zero = profile.samples.first().map_or(start, |sample| sample.time.min(start));
+        Self { zero, has_cpu_time: profile.samples.iter().any(|sample| sample.cpu_ns > 0) }
+    }
+
+    fn ms(self, time: Timestamp) -> f64 {
+        milliseconds(time.since(self.zero))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 ns, which is 104 days")]
+fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}

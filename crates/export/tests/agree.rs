@@ -1,0 +1,201 @@
+//! Whatever the profile, all formats and the report give each function the same totals, and no sample is dropped.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use strata_export::{Compression, Format, write_profile};
+use strata_profile::{CodeKind, Cut, Profile, StackEnd, Tier};
+use strata_report::Top;
+use strata_testkit::profile::{Sketch, empty, mixed};
+
+/// Self and total of each function by its name, in samples or nanoseconds. Marks such as `[cut: ...]` are left out.
+type Totals = BTreeMap<String, (u64, u64)>;
+
+/// Adds one sample's path, outermost first.
+fn add<'f>(totals: &mut Totals, path: impl IntoIterator<Item = &'f str>, weight: u64) {
+    let path: Vec<&str> = path.into_iter().filter(|name| !name.starts_with("[cut: ")).collect();
+    for name in path.iter().copied().collect::<BTreeSet<_>>() {
+        totals.entry(name.to_owned()).or_default().1 += weight;
+    }
+    let leaf = path.last().expect("a sample has a leaf");
+    totals.get_mut(*leaf).expect("it was added above").0 += weight;
+}
+
+fn bytes(profile: &Profile, format: Format) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_profile(profile, format, Compression::None, &mut out).unwrap();
+    out
+}
+
+fn json(profile: &Profile, format: Format) -> Value {
+    serde_json::from_slice(&bytes(profile, format)).expect("the output is JSON")
+}
+
+fn numbers(column: &Value) -> Vec<u64> {
+    column.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+}
+
+fn folded(profile: &Profile) -> Totals {
+    let text = String::from_utf8(bytes(profile, Format::Folded)).unwrap();
+    let mut totals = Totals::new();
+    for line in text.lines().filter(|line| !line.starts_with("# ")) {
+        let (path, samples) = line.rsplit_once(' ').expect("a line ends with a number");
+        add(&mut totals, path.split(';').skip(2), samples.parse().unwrap());
+    }
+    totals
+}
+
+fn speedscope(profile: &Profile) -> Totals {
+    let file = json(profile, Format::Speedscope);
+    let names: Vec<&str> =
+        file["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].as_str().unwrap()).collect();
+    let mut totals = Totals::new();
+    for thread in file["profiles"].as_array().unwrap() {
+        let weights = numbers(&thread["weights"]);
+        assert_eq!(thread["endValue"].as_u64().unwrap(), weights.iter().sum::<u64>());
+        let samples = thread["samples"].as_array().unwrap();
+        assert_eq!(samples.len(), weights.len());
+        for (sample, weight) in samples.iter().zip(weights) {
+            add(&mut totals, numbers(sample).into_iter().map(|frame| names[frame as usize]), weight);
+        }
+    }
+    totals
+}
+
+/// By samples and by nanoseconds.
+fn firefox(profile: &Profile) -> (Totals, Totals) {
+    let file = json(profile, Format::Firefox);
+    let shared = &file["shared"];
+    let column = |table: &str, column: &str| {
+        let column = numbers(&shared[table][column]);
+        assert_eq!(column.len() as u64, shared[table]["length"].as_u64().unwrap());
+        column
+    };
+    let (stack_frame, frame_func, func_name) =
+        (column("stackTable", "frame"), column("frameTable", "func"), column("funcTable", "name"));
+    let parents = shared["stackTable"]["prefix"].as_array().unwrap();
+    let name = |stack: u64| {
+        let func = frame_func[stack_frame[stack as usize] as usize];
+        shared["stringArray"][func_name[func as usize] as usize].as_str().unwrap()
+    };
+    let (mut by_samples, mut by_ns) = (Totals::new(), Totals::new());
+    for thread in file["threads"].as_array().unwrap() {
+        let samples = &thread["samples"];
+        let (stacks, times) = (numbers(&samples["stack"]), samples["time"].as_array().unwrap());
+        assert_eq!((stacks.len(), stacks.len() as u64), (times.len(), samples["length"].as_u64().unwrap()));
+        let times: Vec<f64> = times.iter().map(|time| time.as_f64().unwrap()).collect();
+        assert!(times.is_sorted() && times.iter().all(|&time| time >= 0.0));
+        let cpu = numbers(&samples["threadCPUDelta"]);
+        for (index, (&stack, &ns)) in stacks.iter().zip(&cpu).enumerate() {
+            if let Some(weights) = samples["weight"].as_array() {
+                assert_eq!((weights[index].as_f64().unwrap() * 1e6).round() as u64, ns);
+            }
+            let mut path: Vec<&str> =
+                std::iter::successors(Some(stack), |&stack| parents[stack as usize].as_u64()).map(name).collect();
+            path.reverse();
+            add(&mut by_samples, path.iter().copied(), 1);
+            add(&mut by_ns, path, ns);
+        }
+    }
+    (by_samples, by_ns)
+}
+
+fn check(profile: &Profile) {
+    let top = Top::of(profile, None);
+    let mut by_samples = Totals::new();
+    let mut by_ns = Totals::new();
+    for row in &top.functions {
+        by_samples.insert(row.name.to_owned(), (row.own.samples, row.total.samples));
+        by_ns.insert(row.name.to_owned(), (row.own.cpu_ns, row.total.cpu_ns));
+    }
+    let (firefox_samples, firefox_ns) = firefox(profile);
+    assert_eq!(firefox_samples, by_samples, "firefox");
+    assert_eq!(firefox_ns, by_ns, "firefox");
+    assert_eq!(speedscope(profile), by_ns, "speedscope");
+    // Folded stacks write some names otherwise.
+    let visible: Totals = by_samples
+        .into_iter()
+        .map(|(name, totals)| (strata_digest::visible(&name).replace(';', r"\x3b"), totals))
+        .collect();
+    assert_eq!(folded(profile), visible, "folded");
+    assert_eq!(visible.values().map(|(own, _)| own).sum::<u64>(), profile.samples.len() as u64);
+}
+
+#[test]
+fn made_profiles_agree() {
+    check(&mixed());
+    check(&empty());
+}
+
+const KINDS: [CodeKind; 6] = [
+    CodeKind::Kernel,
+    CodeKind::Native,
+    CodeKind::Jit(Tier::QuickJitted),
+    CodeKind::Jit(Tier::OptimizedTier1),
+    CodeKind::ReadyToRun,
+    CodeKind::Stub,
+];
+
+#[derive(Clone, Debug)]
+struct Function {
+    name: String,
+    kind: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Sampled {
+    thread: usize,
+    path: Vec<usize>,
+    end: StackEnd,
+    cpu_ns: u64,
+}
+
+fn sampled() -> impl Strategy<Value = Sampled> {
+    let end = prop_oneof![
+        3 => Just(StackEnd::Root),
+        1 => Just(StackEnd::Cut(Cut::MemoryNotRead)),
+        1 => Just(StackEnd::Cut(Cut::TooDeep)),
+    ];
+    (0..3usize, prop::collection::vec(0..12usize, 0..8), end, 0..3_000_000u64)
+        .prop_map(|(thread, path, end, cpu_ns)| Sampled { thread, path, end, cpu_ns })
+}
+
+/// Functions of any name; those that are managed come in several tiers, the others have a name that no other has.
+fn profile() -> impl Strategy<Value = Profile> {
+    let function =
+        ("\\PC{0,6}[\n;\u{1b}\" ]?\\PC{0,3}", 0..KINDS.len()).prop_map(|(name, kind)| Function { name, kind });
+    (prop::collection::vec(function, 12), prop::collection::vec(sampled(), 0..40)).prop_map(|(functions, samples)| {
+        let mut sketch = Sketch::new("random");
+        let process = sketch.process(10, "p");
+        let threads = [10, 11, 12].map(|tid| sketch.thread(process, tid, if tid == 12 { "" } else { "same;name" }));
+        let module = Some(sketch.module("m", None));
+        let frames: Vec<_> = functions
+            .iter()
+            .enumerate()
+            .map(|(index, function)| {
+                let kind = KINDS[function.kind];
+                let name = if kind.is_managed() {
+                    format!("managed{}", index % 3)
+                } else {
+                    format!("{}#{index}", function.name)
+                };
+                sketch.frame(&name, module, kind)
+            })
+            .collect();
+        for sample in samples {
+            let path: Vec<_> = sample.path.iter().map(|&function| frames[function]).collect();
+            sketch.sample_of(threads[sample.thread], &path, sample.end, sample.cpu_ns);
+        }
+        sketch.finish()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn any_profile_agrees(profile in profile()) {
+        check(&profile);
+        assert_eq!(strata_digest::quality(&profile), strata_profile::quality(&profile));
+    }
+}

@@ -1,0 +1,129 @@
+//! What each format looks like, and that other programs' definitions of it agree.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use strata_export::{Compression, Format, write_profile};
+use strata_profile::Profile;
+use strata_testkit::profile::{empty, mixed};
+
+fn text(profile: &Profile, format: Format) -> String {
+    let mut out = Vec::new();
+    write_profile(profile, format, Compression::None, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// JSON with line breaks; folded stacks as they are. No snapshot needs the 64 KiB name.
+fn readable(profile: &Profile, format: Format) -> String {
+    let text = text(profile, format);
+    let text = match format {
+        Format::Folded => text,
+        Format::Firefox | Format::Speedscope => {
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            one_line_arrays(&serde_json::to_string_pretty(&value).unwrap())
+        }
+    };
+    text.replace(&"L".repeat(64 * 1024), "<65536 times L>")
+}
+
+/// Arrays of plain values on one line: a column reads better so.
+fn one_line_arrays(pretty: &str) -> String {
+    let mut out = String::new();
+    let mut lines = pretty.lines().peekable();
+    while let Some(line) = lines.next() {
+        out.push_str(line);
+        if line.ends_with('[') {
+            let rest: Vec<&str> = lines.clone().take_while(|line| !line.trim_start().starts_with(']')).collect();
+            if !rest.iter().any(|line| line.ends_with(['[', '{'])) {
+                out.push_str(&rest.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "));
+                out.push_str(lines.nth(rest.len()).unwrap_or_default().trim_start());
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn snapshots() {
+    for (name, profile) in [("mixed", mixed()), ("empty", empty())] {
+        for format in [Format::Firefox, Format::Speedscope, Format::Folded] {
+            insta::assert_snapshot!(format!("{name}_{format:?}").to_lowercase(), readable(&profile, format));
+        }
+    }
+}
+
+#[test]
+fn gzip_holds_the_same_bytes() {
+    let profile = mixed();
+    for format in [Format::Firefox, Format::Speedscope, Format::Folded] {
+        let mut packed = Vec::new();
+        write_profile(&profile, format, Compression::Gzip, &mut packed).unwrap();
+        let mut unpacked = String::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut unpacked).unwrap();
+        assert_eq!(unpacked, text(&profile, format));
+    }
+}
+
+#[test]
+fn odd_names_survive() {
+    let profile = mixed();
+    for format in [Format::Firefox, Format::Speedscope] {
+        let text = text(&profile, format);
+        assert!(!text.chars().any(char::is_control), "{format:?} escapes control characters");
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let strings = match format {
+            Format::Firefox => value["shared"]["stringArray"].clone(),
+            _ => value["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].clone()).collect(),
+        };
+        for function in profile.functions.rows() {
+            let known = strings.as_array().unwrap().iter().any(|string| string.as_str() == Some(&function.name));
+            assert!(known, "{format:?} lacks {:.40}", function.name);
+        }
+    }
+    for line in text(&profile, Format::Folded).lines() {
+        assert!(!line.chars().any(char::is_control), "{line:.80}");
+    }
+}
+
+#[test]
+fn errors_of_the_output_come_through() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    for format in [Format::Firefox, Format::Speedscope, Format::Folded] {
+        for compression in [Compression::None, Compression::Gzip] {
+            let error = write_profile(&mixed(), format, compression, &mut Full).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{format:?} {compression:?}");
+        }
+    }
+}
+
+/// Where `cargo xtask targets` puts the files of other projects.
+fn target(name: &str) -> PathBuf {
+    let targets = std::env::var_os("STRATA_TARGETS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.targets"), PathBuf::from);
+    let path = targets.join(name);
+    assert!(path.exists(), "{} is missing: run `cargo xtask targets speedscope-schema`", path.display());
+    path
+}
+
+#[test]
+fn speedscope_files_are_valid() {
+    let schema = target("speedscope/file-format-schema.json");
+    const VALIDATE: &str = "import json, jsonschema, sys\n\
+        jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))";
+    for (name, profile) in [("mixed", mixed()), ("empty", empty())] {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.speedscope.json"));
+        std::fs::write(&file, text(&profile, Format::Speedscope)).unwrap();
+        let output = Command::new("python3").args(["-c", VALIDATE]).arg(&schema).arg(&file).output();
+        let output = output.expect("python3 with the package jsonschema is installed");
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,60 @@
+//! `loss`: everything known to be missing.
+
+use crate::{Report, text};
+use serde::Serialize;
+use std::fmt::Write as _;
+use strata_digest::{Counted, LossSummary};
+use strata_profile::{Profile, Share};
+
+/// The report `loss`. Its numbers are those that every document carries, so here it only tells how to show them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Losses {
+    #[serde(skip)]
+    summary: LossSummary,
+    /// Number of samples that were looked at.
+    pub samples: u64,
+}
+
+impl Losses {
+    /// Looks for what is missing.
+    pub fn of(profile: &Profile) -> Self {
+        Self { summary: LossSummary::of(profile), samples: profile.samples.len() as u64 }
+    }
+}
+
+impl Report for Losses {
+    const NAME: &'static str = "loss";
+
+    fn text(&self, width: usize) -> String {
+        let loss = &self.summary;
+        let mut out = String::new();
+        let _ = writeln!(out, "{:>12}  perf records lost", loss.perf_records_lost);
+        let _ = writeln!(out, "{:>12}  runtime events dropped", loss.runtime_events_dropped);
+        for gap in &loss.gaps {
+            let mut line = String::new();
+            text::wrap(&mut line, gap, width.saturating_sub(14));
+            for (index, line) in line.lines().enumerate() {
+                let _ = writeln!(out, "{:>12}  {line}", if index == 0 { "gap" } else { "" });
+            }
+        }
+        if self.samples == 0 {
+            out.push_str("\nNo samples: there are no stacks and frames to judge.\n");
+            return out;
+        }
+        section(&mut out, "stacks, by how they end", loss.whole_stacks, &loss.stacks_by_end);
+        section(&mut out, "frames, by how they were found", loss.named_frames, &loss.frames_by_found);
+        section(&mut out, "frames, by how they were named", loss.named_frames, &loss.frames_by_named);
+        out
+    }
+}
+
+fn section(out: &mut String, title: &str, whole: Share, rows: &[Counted]) {
+    let _ = writeln!(out, "\n{:>12}        %  {title}", "count");
+    for row in rows {
+        let percent = text::percent(Share { part: row.count, whole: whole.whole }.percent());
+        let _ = writeln!(out, "{:>12}  {percent:>7}  {}", row.count, row.label);
+    }
+    if rows.is_empty() {
+        let _ = writeln!(out, "{:>12}  {:>7}  none", 0, "-");
+    }
+}

@@ -1,0 +1,98 @@
+//! `threads`: CPU time by thread.
+
+use crate::{Cost, Report, text};
+use serde::Serialize;
+use std::fmt::Write as _;
+use strata_digest::Weight;
+use strata_profile::{Handle, Profile, Share, StackEnd};
+
+/// One thread.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow<'p> {
+    /// Process id.
+    pub pid: u32,
+    /// The process's name; may be empty.
+    pub process: &'p str,
+    /// Thread id.
+    pub tid: u32,
+    /// The thread's name; may be empty.
+    pub thread: &'p str,
+    /// What its samples cost.
+    pub cost: Cost,
+    /// Samples whose stack reaches the thread's root.
+    pub whole_stacks: Share,
+}
+
+/// The report `threads`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Threads<'p> {
+    /// All samples.
+    pub all: Cost,
+    /// All threads, most CPU time first; those without samples too.
+    pub threads: Vec<ThreadRow<'p>>,
+}
+
+impl<'p> Threads<'p> {
+    /// Adds up CPU time by thread.
+    pub fn of(profile: &'p Profile) -> Self {
+        let all = Weight::of(&profile.samples);
+        let mut weights = vec![Weight::default(); profile.threads.len()];
+        let mut whole = vec![0; profile.threads.len()];
+        for sample in &profile.samples {
+            weights[sample.thread.index()].add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
+            whole[sample.thread.index()] += u64::from(sample.end == StackEnd::Root);
+        }
+        let mut threads: Vec<_> = profile
+            .threads
+            .rows()
+            .iter()
+            .zip(weights.into_iter().zip(whole))
+            .map(|(thread, (weight, whole))| ThreadRow {
+                pid: profile.processes[thread.process].pid,
+                process: &profile.processes[thread.process].name,
+                tid: thread.tid,
+                thread: &thread.name,
+                cost: Cost::of(weight, all),
+                whole_stacks: Share { part: whole, whole: weight.samples },
+            })
+            .collect();
+        let key = |row: &ThreadRow<'_>| (row.cost.cpu_ns, row.cost.samples);
+        threads.sort_by(|a, b| key(b).cmp(&key(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
+        Self { all: Cost::of(all, all), threads }
+    }
+}
+
+impl ThreadRow<'_> {
+    pub(crate) fn label(&self) -> String {
+        text::thread((self.process, self.pid), (self.thread, self.tid))
+    }
+}
+
+impl Report for Threads<'_> {
+    const NAME: &'static str = "threads";
+
+    fn text(&self, width: usize) -> String {
+        let mut out = String::new();
+        if self.all.samples == 0 {
+            let _ = writeln!(out, "No samples on {}.", text::counted(self.threads.len() as u64, "thread"));
+        } else {
+            let _ = writeln!(out, "{} on {}", text::sum(self.all), text::counted(self.threads.len() as u64, "thread"));
+        }
+        if self.threads.is_empty() {
+            return out;
+        }
+        out.push_str("\n  CPU %       CPU ms   samples  whole %  thread\n");
+        for row in &self.threads {
+            let _ = writeln!(
+                out,
+                "{:>7} {:>12} {:>9}  {:>7}  {}",
+                text::percent(row.cost.cpu_percent),
+                text::ms(row.cost.cpu_ns),
+                row.cost.samples,
+                text::percent(row.whole_stacks.percent()),
+                text::shorten(&row.label(), width.saturating_sub(41)),
+            );
+        }
+        out
+    }
+}

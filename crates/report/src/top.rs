@@ -1,0 +1,302 @@
+//! `top`: functions by what they cost.
+
+use crate::{Cost, Report, ThreadRow, Threads, text};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use strata_digest::{CallTree, Groups, NodeId, Place, Weight};
+use strata_profile::{CodeKind, Function, Handle, Profile};
+
+/// Threads that the summary names.
+const SUMMARY_THREADS: usize = 5;
+
+/// How a managed function ran.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TierRow {
+    /// The tier as the runtime spells it, or `ReadyToRun`.
+    pub tier: &'static str,
+    /// What the function cost in this tier, with what it called.
+    pub total: Cost,
+    /// This tier's CPU time in percent of that of all the function's tiers; `None` when that is zero.
+    pub share_percent: Option<f64>,
+}
+
+/// One function in all its tiers.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionRow<'p> {
+    /// Its name; `[no frames]` stands for samples of which not one frame was found.
+    pub name: &'p str,
+    /// Its module's name, where it has one.
+    pub module: Option<&'p str>,
+    /// The kind of code: `Kernel`, `Native`, `Runtime`, `JIT`, `ReadyToRun`, `Stub`, `Unknown`; of several tiers, that of
+    /// the costliest.
+    pub category: &'static str,
+    /// Samples that have it as their leaf.
+    #[serde(rename = "self")]
+    pub own: Cost,
+    /// Samples that have it anywhere in their stack; recursion counts once.
+    pub total: Cost,
+    /// Its tiers, the costliest first; empty for code that has none.
+    pub tiers: Vec<TierRow>,
+}
+
+/// CPU time by the kind of code that was running.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CategoryRow {
+    /// The kind of code of the leaf.
+    pub category: &'static str,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// The report `top`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Top<'p> {
+    /// All samples.
+    pub all: Cost,
+    /// By kind of code, most CPU time first.
+    pub categories: Vec<CategoryRow>,
+    /// All threads with samples, most CPU time first.
+    pub threads: Vec<ThreadRow<'p>>,
+    /// How many functions there are, shown or not.
+    pub functions_in_all: usize,
+    /// Functions by their own CPU time, then their own samples, then by name.
+    pub functions: Vec<FunctionRow<'p>>,
+}
+
+impl<'p> Top<'p> {
+    /// Adds up functions; `limit` is how many to keep, `None` for all.
+    pub fn of(profile: &'p Profile, limit: Option<usize>) -> Self {
+        let all = Weight::of(&profile.samples);
+        let tree = CallTree::new(profile, &Groups::single(profile), |_| None);
+        let groups = Groups::over_tiers(profile);
+        let sums = Sums::of(profile, &tree, &groups);
+
+        let mut functions = sums.rows(profile, &groups, all);
+        functions.sort_by(|a, b| {
+            let key = |row: &FunctionRow<'_>| (row.own.cpu_ns, row.own.samples);
+            key(b).cmp(&key(a)).then_with(|| (a.name, a.module, a.category).cmp(&(b.name, b.module, b.category)))
+        });
+        let functions_in_all = functions.len();
+        functions.truncate(limit.unwrap_or(usize::MAX));
+
+        let mut threads = Threads::of(profile).threads;
+        threads.retain(|row| row.cost.samples > 0);
+        Self {
+            all: Cost::of(all, all),
+            categories: categories(profile, &tree, all),
+            threads,
+            functions_in_all,
+            functions,
+        }
+    }
+}
+
+fn categories(profile: &Profile, tree: &CallTree, all: Weight) -> Vec<CategoryRow> {
+    let mut sums: BTreeMap<&'static str, Weight> = BTreeMap::new();
+    for node in tree.nodes.iter().filter(|node| node.own.samples > 0) {
+        let kind = match node.place {
+            Place::Functions(function) => profile.functions.rows()[function.0 as usize].kind,
+            Place::Root(_) | Place::Cut(_) | Place::NoFrames => CodeKind::Unknown,
+        };
+        sums.entry(kind.group()).or_default().add(node.own);
+    }
+    let mut rows: Vec<_> =
+        sums.into_iter().map(|(category, weight)| CategoryRow { category, cost: Cost::of(weight, all) }).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.cost.cpu_ns, row.cost.samples)));
+    rows
+}
+
+/// What each function and each group of them cost.
+struct Sums {
+    own_of_group: Vec<Weight>,
+    total_of_group: Vec<Weight>,
+    total_of_function: Vec<Weight>,
+    no_frames: Weight,
+}
+
+impl Sums {
+    /// Walks the tree of single functions once. A node adds to the total of its function (and group) only if it is not
+    /// below another node of that function (or group), so recursion counts once.
+    fn of(profile: &Profile, tree: &CallTree, groups: &Groups) -> Self {
+        let mut sums = Self {
+            own_of_group: vec![Weight::default(); groups.len()],
+            total_of_group: vec![Weight::default(); groups.len()],
+            total_of_function: vec![Weight::default(); profile.functions.len()],
+            no_frames: Weight::default(),
+        };
+        let mut function_on_path = vec![0u32; profile.functions.len()];
+        let mut group_on_path = vec![0u32; groups.len()];
+        let totals = tree.totals();
+        let (roots, children) = tree.children();
+        let mut steps: Vec<Step> = roots.into_iter().map(Step::Enter).collect();
+        while let Some(step) = steps.pop() {
+            let (Step::Enter(id) | Step::Leave(id)) = step;
+            let node = &tree.nodes[id.index()];
+            let function = match node.place {
+                Place::Functions(function) => function.0 as usize,
+                Place::Root(_) | Place::Cut(_) | Place::NoFrames => {
+                    if let Step::Enter(_) = step {
+                        sums.no_frames.add(node.own);
+                        steps.extend(children[id.index()].iter().copied().map(Step::Enter));
+                    }
+                    continue;
+                }
+            };
+            let group = groups.of(strata_profile::FunctionId::from_index(function)).0 as usize;
+            match step {
+                Step::Enter(_) => {
+                    sums.own_of_group[group].add(node.own);
+                    if function_on_path[function] == 0 {
+                        sums.total_of_function[function].add(totals[id.index()]);
+                    }
+                    if group_on_path[group] == 0 {
+                        sums.total_of_group[group].add(totals[id.index()]);
+                    }
+                    function_on_path[function] += 1;
+                    group_on_path[group] += 1;
+                    steps.push(Step::Leave(id));
+                    steps.extend(children[id.index()].iter().copied().map(Step::Enter));
+                }
+                Step::Leave(_) => {
+                    function_on_path[function] -= 1;
+                    group_on_path[group] -= 1;
+                }
+            }
+        }
+        sums
+    }
+
+    /// One row for each group that has a sample.
+    fn rows<'p>(&self, profile: &'p Profile, groups: &Groups, all: Weight) -> Vec<FunctionRow<'p>> {
+        let mut members = vec![Vec::new(); groups.len()];
+        for (id, function) in profile.functions.iter() {
+            let total = self.total_of_function[id.index()];
+            if total.samples > 0 {
+                members[groups.of(id).0 as usize].push((function, total));
+            }
+        }
+        let mut rows = Vec::new();
+        for (group, members) in members.into_iter().enumerate() {
+            let Some(&(costliest, _)) = members.iter().max_by_key(|(_, total)| (total.cpu_ns, total.samples)) else {
+                continue;
+            };
+            rows.push(FunctionRow {
+                name: &costliest.name,
+                module: costliest.module.map(|module| profile.modules[module].name.as_str()),
+                category: costliest.kind.group(),
+                own: Cost::of(self.own_of_group[group], all),
+                total: Cost::of(self.total_of_group[group], all),
+                tiers: tiers(&members, all),
+            });
+        }
+        if self.no_frames.samples > 0 {
+            let cost = Cost::of(self.no_frames, all);
+            let (name, category) = ("[no frames]", CodeKind::Unknown.group());
+            rows.push(FunctionRow { name, module: None, category, own: cost, total: cost, tiers: Vec::new() });
+        }
+        rows
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Enter(NodeId),
+    Leave(NodeId),
+}
+
+fn tiers(members: &[(&Function, Weight)], all: Weight) -> Vec<TierRow> {
+    let mut sums: BTreeMap<&'static str, Weight> = BTreeMap::new();
+    let mut together = Weight::default();
+    for (function, total) in members {
+        if let Some(tier) = function.kind.tier_label() {
+            sums.entry(tier).or_default().add(*total);
+            together.add(*total);
+        }
+    }
+    let mut rows: Vec<_> = sums
+        .into_iter()
+        .map(|(tier, total)| TierRow {
+            tier,
+            total: Cost::of(total, all),
+            share_percent: Cost::of(total, together).cpu_percent,
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.total.cpu_ns, row.total.samples)));
+    rows
+}
+
+impl Report for Top<'_> {
+    const NAME: &'static str = "top";
+
+    fn text(&self, width: usize) -> String {
+        if self.all.samples == 0 {
+            return "No samples: there is no function to show.\n".to_owned();
+        }
+        let mut out = String::new();
+        let threads = text::counted(self.threads.len() as u64, "thread");
+        let _ = writeln!(out, "{} on {threads}; percent is of this CPU time\n", text::sum(self.all));
+        out.push_str("  CPU %       CPU ms  kind of code running\n");
+        for row in &self.categories {
+            summary_line(&mut out, row.cost, row.category);
+        }
+        out.push_str("\n  CPU %       CPU ms  thread\n");
+        for row in self.threads.iter().take(SUMMARY_THREADS) {
+            summary_line(&mut out, row.cost, &text::shorten(&row.label(), width.saturating_sub(22)));
+        }
+        if let Some(more) = self.threads.len().checked_sub(SUMMARY_THREADS).filter(|&more| more > 0) {
+            let _ = writeln!(out, "{:>20}  and {more} more", "");
+        }
+        out.push_str("\n self %   samples  total %   samples  kind        function\n");
+        for row in &self.functions {
+            function_lines(&mut out, row, width);
+        }
+        if let Some(more) = self.functions_in_all.checked_sub(self.functions.len()).filter(|&more| more > 0) {
+            let _ = writeln!(out, "{:>38}and {} with less", "", text::counted(more as u64, "more function"));
+        }
+        out
+    }
+}
+
+fn summary_line(out: &mut String, cost: Cost, label: &str) {
+    let _ = writeln!(out, "{:>7} {:>12}  {label}", text::percent(cost.cpu_percent), text::ms(cost.cpu_ns));
+}
+
+/// The columns before the function take this much.
+const NUMBERS: usize = 50;
+
+fn function_lines(out: &mut String, row: &FunctionRow<'_>, width: usize) {
+    let _ = write!(
+        out,
+        "{:>7} {:>9}  {:>7} {:>9}  {:<10}  ",
+        text::percent(row.own.cpu_percent),
+        row.own.samples,
+        text::percent(row.total.cpu_percent),
+        row.total.samples,
+        row.category
+    );
+    let room = width.saturating_sub(NUMBERS);
+    let function = text::function(row.name, row.module, room);
+    let tiers: Vec<_> = row.tiers.iter().map(|tier| tier_text(tier, row.tiers.len())).collect();
+    // Precompiled code says so in its kind already.
+    let tiers = if tiers == ["ReadyToRun"] { String::new() } else { tiers.join(", ") };
+    if tiers.is_empty() {
+        let _ = writeln!(out, "{function}");
+    } else if function.chars().count() + 2 + tiers.len() <= room {
+        let _ = writeln!(out, "{function}  {tiers}");
+    } else {
+        let _ = writeln!(out, "{function}");
+        let mut lines = String::new();
+        text::wrap(&mut lines, &tiers, room.saturating_sub(2).max(30));
+        for line in lines.lines() {
+            let _ = writeln!(out, "{:NUMBERS$}  {line}", "");
+        }
+    }
+}
+
+fn tier_text(tier: &TierRow, tiers: usize) -> String {
+    match tier.share_percent {
+        Some(percent) if tiers > 1 => format!("{} {percent:.0}%", tier.tier),
+        _ => tier.tier.to_owned(),
+    }
+}

@@ -1,0 +1,241 @@
+//! `tree`: who called whom, from the top.
+
+use crate::{Cost, Report, text};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+use strata_digest::{CallTree, Groups, NodeId, Place, Weight};
+use strata_profile::{Handle, Profile};
+
+/// What the tree's roots are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Calls {
+    /// One root for each thread.
+    ByThread,
+    /// The calls of all threads together, without a root for them.
+    Merged,
+}
+
+/// What a row of the tree stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowKind {
+    /// A thread.
+    Thread,
+    /// The unknown callers of cut stacks.
+    Cut,
+    /// A function in all its tiers.
+    Function,
+    /// Samples of which not one frame was found.
+    NoFrames,
+    /// Calls that are not shown because each has less than the least share.
+    Pruned,
+}
+
+/// One row: a place called from another.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallRow<'p> {
+    /// The caller's position in the list of rows; `None` for a root.
+    pub parent: Option<usize>,
+    /// How many callers it has.
+    pub depth: usize,
+    /// What it stands for.
+    pub kind: RowKind,
+    /// The thread's, function's or mark's text.
+    pub name: std::borrow::Cow<'p, str>,
+    /// Its module's name, where it has one.
+    pub module: Option<&'p str>,
+    /// Samples that end here.
+    #[serde(rename = "self")]
+    pub own: Cost,
+    /// Samples that end here or below.
+    pub total: Cost,
+}
+
+/// The report `tree`: rows are in the order in which one would read them, callers before what they call.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tree<'p> {
+    /// All samples.
+    pub all: Cost,
+    /// What the roots are.
+    pub roots: Calls,
+    /// Rows with a smaller share of CPU time, in percent, are pruned.
+    pub least_percent: f64,
+    /// The rows.
+    pub rows: Vec<CallRow<'p>>,
+}
+
+impl<'p> Tree<'p> {
+    /// Builds the tree; rows with less than `least_percent` of the CPU time become one `pruned` row for each caller.
+    pub fn of(profile: &'p Profile, roots: Calls, least_percent: f64) -> Self {
+        let groups = Groups::over_tiers(profile);
+        let calls = CallTree::new(profile, &groups, |thread| match roots {
+            Calls::ByThread => u32::try_from(thread.index()).ok(),
+            Calls::Merged => None,
+        });
+        let all = Weight::of(&profile.samples);
+        let mut walk = Walk {
+            profile,
+            groups: &groups,
+            totals: calls.totals(),
+            calls: &calls,
+            all,
+            least_percent,
+            rows: Vec::new(),
+            waiting: Vec::new(),
+        };
+        walk.run();
+        Self { all: Cost::of(all, all), roots, least_percent, rows: walk.rows }
+    }
+}
+
+struct Walk<'p, 't> {
+    profile: &'p Profile,
+    groups: &'t Groups,
+    calls: &'t CallTree,
+    totals: Vec<Weight>,
+    all: Weight,
+    least_percent: f64,
+    rows: Vec<CallRow<'p>>,
+    waiting: Vec<Waiting>,
+}
+
+struct Waiting {
+    parent: Option<usize>,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Node(NodeId),
+    Pruned { calls: usize, weight: Weight },
+}
+
+impl<'p> Walk<'p, '_> {
+    fn run(&mut self) {
+        let (roots, mut children) = self.calls.children();
+        self.wait_for(None, roots);
+        while let Some(Waiting { parent, what }) = self.waiting.pop() {
+            let depth = parent.map_or(0, |parent| self.rows[parent].depth + 1);
+            let here = self.rows.len();
+            match what {
+                What::Pruned { calls, weight } => {
+                    let name = format!("{} under {} %", text::counted(calls as u64, "call"), self.least_percent);
+                    let total = Cost::of(weight, self.all);
+                    let row = CallRow {
+                        parent,
+                        depth,
+                        kind: RowKind::Pruned,
+                        name: name.into(),
+                        module: None,
+                        own: Cost::of(Weight::default(), self.all),
+                        total,
+                    };
+                    self.rows.push(row);
+                }
+                What::Node(id) => {
+                    let row = self.row(id, parent, depth);
+                    self.rows.push(row);
+                    self.wait_for(Some(here), std::mem::take(&mut children[id.index()]));
+                }
+            }
+        }
+    }
+
+    /// Puts what `parent` calls on the list, the costliest to be taken first, the pruned ones last.
+    fn wait_for(&mut self, parent: Option<usize>, mut nodes: Vec<NodeId>) {
+        let mut pruned = (0, Weight::default());
+        nodes.retain(|node| {
+            let total = self.totals[node.index()];
+            let keep = Cost::of(total, self.all).cpu_percent.is_none_or(|percent| percent >= self.least_percent);
+            if !keep {
+                pruned.0 += 1;
+                pruned.1.add(total);
+            }
+            keep
+        });
+        if let (calls @ 1.., weight) = pruned {
+            self.waiting.push(Waiting { parent, what: What::Pruned { calls, weight } });
+        }
+        nodes.sort_by_key(|&node| {
+            let total = self.totals[node.index()];
+            Reverse((Reverse(total.cpu_ns), Reverse(total.samples), self.label(self.calls.nodes[node.index()].place)))
+        });
+        self.waiting.extend(nodes.into_iter().map(|node| Waiting { parent, what: What::Node(node) }));
+    }
+
+    /// For the order of rows that cost the same.
+    fn label(&self, place: Place) -> (&'p str, Place) {
+        match place {
+            Place::Functions(group) => (&self.profile.functions[self.groups.first(group)].name, place),
+            Place::Root(_) | Place::Cut(_) | Place::NoFrames => ("", place),
+        }
+    }
+
+    fn row(&self, id: NodeId, parent: Option<usize>, depth: usize) -> CallRow<'p> {
+        let node = &self.calls.nodes[id.index()];
+        let mut module = None;
+        let (kind, name) = match node.place {
+            Place::Root(thread) => (RowKind::Thread, self.thread(thread).into()),
+            Place::Cut(_) => (RowKind::Cut, node.place.mark().unwrap_or_default().into()),
+            Place::NoFrames => (RowKind::NoFrames, node.place.mark().unwrap_or_default().into()),
+            Place::Functions(group) => {
+                let function = &self.profile.functions[self.groups.first(group)];
+                module = function.module.map(|module| self.profile.modules[module].name.as_str());
+                (RowKind::Function, function.name.as_str().into())
+            }
+        };
+        let (own, total) = (Cost::of(node.own, self.all), Cost::of(self.totals[id.index()], self.all));
+        CallRow { parent, depth, kind, name, module, own, total }
+    }
+
+    fn thread(&self, thread: u32) -> String {
+        let thread = &self.profile.threads.rows()[thread as usize];
+        let process = &self.profile.processes[thread.process];
+        text::thread((&process.name, process.pid), (&thread.name, thread.tid))
+    }
+}
+
+impl Report for Tree<'_> {
+    const NAME: &'static str = "tree";
+
+    fn text(&self, width: usize) -> String {
+        if self.all.samples == 0 {
+            return "No samples: there are no calls to show.\n".to_owned();
+        }
+        let mut out = String::new();
+        let _ = writeln!(out, "{}; percent is of this CPU time\n", text::sum(self.all));
+        out.push_str("total %   self %   samples\n");
+        let mut called = vec![0u32; self.rows.len()];
+        for parent in self.rows.iter().filter_map(|row| row.parent) {
+            called[parent] += 1;
+        }
+        // Only where calls part does the tree move to the right: most stacks are long and straight.
+        let mut indents: Vec<usize> = Vec::with_capacity(self.rows.len());
+        let deepest = width.saturating_sub(NUMBERS) / 4;
+        for row in &self.rows {
+            let alone = row.parent.is_some_and(|parent| called[parent] == 1);
+            let indent = row.parent.map_or(0, |parent| indents[parent] + usize::from(!alone));
+            indents.push(indent);
+            let mut start = "  ".repeat(indent.min(deepest));
+            if indent > deepest {
+                let _ = write!(start, "(+{}) ", indent - deepest);
+            }
+            start.push_str(if alone { "  " } else { "- " });
+            let room = width.saturating_sub(NUMBERS + start.chars().count());
+            let _ = writeln!(
+                out,
+                "{:>7}  {:>7} {:>9}  {start}{}",
+                text::percent(row.total.cpu_percent),
+                text::percent(row.own.cpu_percent),
+                row.total.samples,
+                text::function(&row.name, row.module, room)
+            );
+        }
+        out
+    }
+}
+
+/// The columns before the tree take this much.
+const NUMBERS: usize = 28;

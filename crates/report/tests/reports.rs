@@ -1,0 +1,97 @@
+//! What each report looks like, as text and as JSON.
+
+use strata_profile::Profile;
+use strata_report::{Calls, DEFAULT_WIDTH, Document, Losses, Report, Threads, Top, Tree};
+use strata_testkit::profile::{empty, mixed};
+
+/// Compares both forms of a report with their snapshots, and checks what holds for every report.
+fn check<'p, R: Report>(name: &str, profile: &'p Profile, width: usize, make: impl Fn(&'p Profile) -> R) {
+    let document = Document::new(profile, make(profile));
+    let text = document.text(width);
+    for line in text.lines() {
+        assert!(line.chars().count() <= width, "wider than {width}: {line}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
+    assert!(text.contains("Loss: "), "every report ends by saying what was lost");
+    insta::assert_snapshot!(name, text);
+
+    let mut json = Vec::new();
+    document.write_json(&mut json).unwrap();
+    let json = String::from_utf8(json).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(parsed["schema"], "strata-report/1");
+    assert_eq!(parsed["report"], R::NAME);
+    // The 64 KiB name is whole in JSON, but no snapshot needs it.
+    insta::assert_snapshot!(format!("{name}_json"), json.replace(&"L".repeat(64 * 1024), "<65536 times L>"));
+}
+
+#[test]
+fn top() {
+    check("top", &mixed(), DEFAULT_WIDTH, |profile| Top::of(profile, None));
+    check("top_limit_3_width_80", &mixed(), 80, |profile| Top::of(profile, Some(3)));
+    check("top_empty", &empty(), DEFAULT_WIDTH, |profile| Top::of(profile, None));
+}
+
+#[test]
+fn tree() {
+    check("tree_width_80", &mixed(), 80, |profile| Tree::of(profile, Calls::ByThread, 0.5));
+    check("tree_merged_pruned", &mixed(), DEFAULT_WIDTH, |profile| Tree::of(profile, Calls::Merged, 10.0));
+    check("tree_empty", &empty(), DEFAULT_WIDTH, |profile| Tree::of(profile, Calls::ByThread, 0.5));
+}
+
+#[test]
+fn threads() {
+    check("threads", &mixed(), DEFAULT_WIDTH, Threads::of);
+    check("threads_empty", &empty(), DEFAULT_WIDTH, Threads::of);
+}
+
+#[test]
+fn loss() {
+    check("loss", &mixed(), DEFAULT_WIDTH, Losses::of);
+    check("loss_empty", &empty(), DEFAULT_WIDTH, Losses::of);
+}
+
+#[test]
+fn samples_without_cpu_time_have_no_percentage() {
+    let mut profile = mixed();
+    for sample in &mut profile.samples {
+        sample.cpu_ns = 0;
+    }
+    let top = Top::of(&profile, None);
+    assert_eq!(top.all.cpu_percent, None);
+    assert!(top.functions.iter().all(|row| row.own.cpu_percent.is_none() && row.total.cpu_percent.is_none()));
+    assert_eq!(top.functions[0].name, "App.Work(int)", "samples decide where no CPU time does");
+    assert!(!top.text(DEFAULT_WIDTH).contains("NaN"));
+}
+
+#[test]
+fn recursion_counts_once_and_tiers_are_one_function() {
+    let profile = mixed();
+    let top = Top::of(&profile, None);
+    let row = |name: &str| top.functions.iter().find(|row| row.name == name).unwrap();
+    let fib = row("App.Fib(int)");
+    assert_eq!((fib.own.samples, fib.total.samples), (3, 3));
+    let work = row("App.Work(int)");
+    assert_eq!(
+        work.tiers.iter().map(|tier| tier.tier).collect::<Vec<_>>(),
+        ["OptimizedTier1", "OptimizedTier1OSR", "QuickJitted"]
+    );
+    let own: u64 = top.functions.iter().map(|row| row.own.samples).sum();
+    assert_eq!(own, profile.samples.len() as u64, "every sample has one leaf");
+}
+
+#[test]
+fn a_stack_of_ten_thousand_frames_is_no_problem() {
+    let mut sketch = strata_testkit::profile::Sketch::new("deep");
+    let process = sketch.process(1, "deep");
+    let thread = sketch.thread(process, 1, "deep");
+    let frames: Vec<_> = (0..10_000)
+        .map(|number| sketch.frame(&format!("f{}", number % 7), None, strata_profile::CodeKind::Native))
+        .collect();
+    sketch.sample(thread, &frames, strata_profile::StackEnd::Root);
+    let profile = sketch.finish();
+    let tree = Document::new(&profile, Tree::of(&profile, Calls::ByThread, 0.5));
+    assert_eq!(tree.data.rows.len(), 10_001);
+    assert!(tree.text(80).lines().all(|line| line.chars().count() <= 80));
+    assert_eq!(Top::of(&profile, None).functions.len(), 7);
+}

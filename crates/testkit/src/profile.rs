@@ -1,0 +1,181 @@
+//! Profiles made by hand, with every kind of code and the odd cases that outputs must survive.
+
+use strata_address::Avma;
+use strata_profile::{
+    CodeKind, Cut, Found, Frame, FrameId, Function, Gap, Module, ModuleId, NameSource, Process, ProcessId, Profile,
+    ProfileBuilder, RecordingInfo, Sample, StackEnd, StackId, Thread, ThreadId, Tier, Timestamp, Unnamed,
+};
+
+/// One millisecond in nanoseconds.
+const MS: u64 = 1_000_000;
+
+/// Builds profiles in few words: one sample per call, a millisecond apart unless told otherwise.
+#[derive(Debug)]
+pub struct Sketch {
+    builder: ProfileBuilder,
+    next_address: u64,
+    next_time: u64,
+}
+
+impl Sketch {
+    /// A recording of `target` at 1000 Hz that starts at one second of the machine's clock.
+    pub fn new(target: &str) -> Self {
+        let recording = RecordingInfo {
+            target: target.to_owned(),
+            event: "cpu-clock".to_owned(),
+            frequency_hz: 1000,
+            start: Timestamp(1000 * MS),
+            end: Timestamp(1000 * MS),
+            start_unix_ns: Some(1_700_000_000_000_000_000),
+            kernel_release: "6.1.0-test".to_owned(),
+            arch: "x86_64".to_owned(),
+            recorder: "strata test".to_owned(),
+        };
+        Self { builder: ProfileBuilder::new(recording), next_address: 0x1000, next_time: 1000 * MS }
+    }
+
+    /// Adds a process.
+    pub fn process(&mut self, pid: u32, name: &str) -> ProcessId {
+        self.builder.process(Process { pid, name: name.to_owned(), runtime_version: None })
+    }
+
+    /// Adds a thread.
+    pub fn thread(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
+        self.builder.thread(Thread { process, tid, name: name.to_owned() })
+    }
+
+    /// Adds a module whose path is made from its name.
+    pub fn module(&mut self, name: &str, build_id: Option<&str>) -> ModuleId {
+        let path = if name.starts_with('[') { String::new() } else { format!("/opt/app/{name}") };
+        self.builder.module(Module { name: name.to_owned(), path, build_id: build_id.map(str::to_owned) })
+    }
+
+    /// A frame of a function, named in the way that is usual for its kind, at an address of its own.
+    pub fn frame(&mut self, name: &str, module: Option<ModuleId>, kind: CodeKind) -> FrameId {
+        let named = match kind {
+            CodeKind::Kernel => NameSource::KernelSymbol,
+            CodeKind::Native | CodeKind::Runtime => NameSource::ElfSymbol,
+            CodeKind::Jit(Tier::QuickJitted) => NameSource::Snapshot,
+            CodeKind::Jit(_) | CodeKind::Stub => NameSource::JitEvent,
+            CodeKind::ReadyToRun => NameSource::R2rImage,
+            CodeKind::Unknown => NameSource::None(Unnamed::NoMapping),
+        };
+        self.frame_named(name, module, kind, named)
+    }
+
+    /// A frame with its name's source said.
+    pub fn frame_named(&mut self, name: &str, module: Option<ModuleId>, kind: CodeKind, named: NameSource) -> FrameId {
+        let function = self.builder.function(Function { name: name.to_owned(), module, kind });
+        let found = if kind == CodeKind::Kernel { Found::KernelChain } else { Found::FramePointer };
+        let address = Avma(self.next_address);
+        self.next_address += 0x10;
+        self.builder.frame(Frame { function, address, found, named })
+    }
+
+    /// The stack of these frames, outermost first.
+    pub fn stack(&mut self, frames: &[FrameId]) -> Option<StackId> {
+        let mut stack = None;
+        for &frame in frames {
+            stack = Some(self.builder.stack(stack, frame));
+        }
+        stack
+    }
+
+    /// Adds a sample of one millisecond of CPU time.
+    pub fn sample(&mut self, thread: ThreadId, frames: &[FrameId], end: StackEnd) {
+        self.sample_of(thread, frames, end, MS);
+    }
+
+    /// Adds a sample that stands for `cpu_ns` of CPU time.
+    pub fn sample_of(&mut self, thread: ThreadId, frames: &[FrameId], end: StackEnd, cpu_ns: u64) {
+        let stack = self.stack(frames);
+        self.builder.sample(Sample { time: Timestamp(self.next_time), thread, stack, cpu_ns, end });
+        self.next_time += MS;
+    }
+
+    /// What is missing, to add to.
+    pub fn builder(&mut self) -> &mut ProfileBuilder {
+        &mut self.builder
+    }
+
+    /// The profile; the recording ends where the next sample would be.
+    pub fn finish(self) -> Profile {
+        let mut profile = self.builder.finish();
+        profile.recording.end = Timestamp(self.next_time);
+        profile
+    }
+}
+
+/// A recording in which nothing was sampled.
+pub fn empty() -> Profile {
+    Sketch::new("pid 1").finish()
+}
+
+/// Two processes and four threads with kernel, native, runtime, JIT, precompiled and stub code, one method in three
+/// tiers, recursion, cut stacks, a sample without frames, names that attack each format, and every kind of loss.
+pub fn mixed() -> Profile {
+    let mut sketch = Sketch::new("dotnet app.dll");
+    let app = sketch.process(4242, "dotnet");
+    let other = sketch.process(77, "sh;\n\x1b[31m");
+    let main = sketch.thread(app, 4242, "dotnet");
+    let worker = sketch.thread(app, 4250, ".NET TP Worker");
+    let nameless = sketch.thread(other, 77, "");
+    sketch.thread(app, 4251, "idle");
+
+    let kernel = Some(sketch.module("[kernel]", None));
+    let libc = Some(sketch.module("libc.so.6", Some("0123456789abcdef0123456789abcdef01234567")));
+    let coreclr = Some(sketch.module("libcoreclr.so", Some("aabb")));
+    let corelib = Some(sketch.module("System.Private.CoreLib", None));
+    let assembly = Some(sketch.module("app", None));
+
+    let start = sketch.frame("_start", libc, CodeKind::Native);
+    let run_main = sketch.frame("RunMain(MethodDesc*, short)", coreclr, CodeKind::Runtime);
+    let stub = sketch.frame("[prestub]", None, CodeKind::Stub);
+    let main_method = sketch.frame("App.Program.Main(string[])", assembly, CodeKind::Jit(Tier::QuickJitted));
+    let sum = sketch.frame("System.Linq.Enumerable.Sum(int[])", corelib, CodeKind::ReadyToRun);
+    let work0 = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::QuickJitted));
+    let work1 = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1));
+    let work_osr = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1OSR));
+    let fib = sketch.frame("App.Fib(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1));
+    let memcpy = sketch.frame("memcpy", libc, CodeKind::Native);
+    let fault = sketch.frame("asm_exc_page_fault", kernel, CodeKind::Kernel);
+    let script = sketch.frame(r#"<script>alert("x")</script>"#, assembly, CodeKind::Jit(Tier::Unknown));
+    let escape = sketch.frame("evil;\x1b[2J\nname", libc, CodeKind::Native);
+    let long = sketch.frame(&"L".repeat(64 * 1024), libc, CodeKind::Native);
+    let unnamed = sketch.frame("0x7f00deadbeef", None, CodeKind::Unknown);
+    let no_method = sketch.frame_named(
+        "[jit] 0x7f1122334455",
+        None,
+        CodeKind::Jit(Tier::Unknown),
+        NameSource::None(Unnamed::NoMethod),
+    );
+
+    let whole = StackEnd::Root;
+    for _ in 0..4 {
+        sketch.sample(main, &[start, run_main, main_method, work1], whole);
+    }
+    sketch.sample(main, &[start, run_main, main_method, work0], whole);
+    sketch.sample(main, &[start, run_main, main_method, work_osr, memcpy, fault], whole);
+    for depth in 1..=3 {
+        let mut frames = vec![start, run_main, main_method];
+        frames.extend(std::iter::repeat_n(fib, depth));
+        sketch.sample(main, &frames, whole);
+    }
+    sketch.sample(main, &[start, run_main, stub, main_method, sum], whole);
+    sketch.sample_of(worker, &[sum, work1], StackEnd::Cut(Cut::MemoryNotRead), 5 * MS / 2);
+    sketch.sample(worker, &[work1, memcpy], StackEnd::Cut(Cut::NoUnwindData));
+    sketch.sample(worker, &[], StackEnd::Cut(Cut::Unknown));
+    sketch.sample(worker, &[start, no_method], whole);
+    sketch.sample(nameless, &[start, script, escape], whole);
+    sketch.sample(nameless, &[start, long], whole);
+    sketch.sample(nameless, &[start, unnamed], StackEnd::Cut(Cut::NotCode));
+
+    let loss = sketch.builder().loss_mut();
+    loss.perf_records = 3;
+    loss.runtime_events = 1;
+    loss.gaps.push(Gap::NoRuntimeEvents { pid: 77, reason: "no diagnostics socket".to_owned() });
+    loss.gaps.push(Gap::FileCut { file: "perf.data".to_owned(), offset: 4096, problem: "record of size 0".to_owned() });
+    loss.gaps.push(Gap::KernelSymbols { reason: "kptr_restrict is 2".to_owned() });
+    loss.gaps.push(Gap::NotStopped);
+    sketch.finish()
+}
