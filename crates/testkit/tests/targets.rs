@@ -31,14 +31,29 @@ fn thread_names(pid: u32) -> Vec<String> {
     tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("comm")).ok()).collect()
 }
 
+const VARIED_THREADS: &[&str] = &[
+    "routing",
+    "search",
+    "pricing",
+    "invoices",
+    "cashier-1",
+    "cashier-2",
+    "warehouse",
+    "orders",
+    "order-clerk",
+    "support",
+];
+
 #[test]
 fn varied_is_busy_on_named_threads_and_ends_in_time() {
     for runtime in Runtime::all() {
         let running = start(runtime, "Varied", &["1"], Until::Ready);
         assert_eq!(running.stdout_lines(), [format!("ready {}", running.pid())], "{runtime}");
         let names = thread_names(running.pid());
-        for name in ["routing", "search", "pricing", "invoices", "cashier-1", "cashier-2", "warehouse", "orders"] {
-            assert!(names.iter().any(|found| found.trim_end() == name), "{runtime}: no thread {name} in {names:?}");
+        // .NET Core 3.1 keeps its threads' names to itself.
+        let named = if runtime == Runtime::Net3 { &[][..] } else { VARIED_THREADS };
+        for name in named {
+            assert!(names.iter().any(|found| found.trim_end() == *name), "{runtime}: no thread {name} in {names:?}");
         }
         let finished = finish(running, runtime.name());
         assert_eq!(finished.status.code(), Some(0), "{runtime}: {finished:?}");
@@ -196,18 +211,19 @@ fn the_oracle_finds_every_method_that_a_runtime_wrote_down() {
     const METHODS: usize = 300;
     for runtime in Runtime::all() {
         let scratch = Scratch::new(runtime.name());
-        let file = scratch.0.join("own.nettrace");
         let mut told = command(runtime, "ManyMethods", &[&METHODS.to_string(), "0.2"]);
-        // The runtime writes the file by itself: JIT events (keyword 0x10), verbose.
+        // The runtime writes the file by itself: JIT events (keyword 0x10), verbose. It is not told where: .NET Core
+        // 3.1.23 crashes at its start when it is. Without that it writes into the working folder.
+        told.current_dir(&scratch.0);
         for prefix in ["DOTNET_", "COMPlus_"] {
             told.env(format!("{prefix}EnableEventPipe"), "1")
-                .env(format!("{prefix}EventPipeOutputPath"), &file)
                 .env(format!("{prefix}EventPipeConfig"), "Microsoft-Windows-DotNETRuntime:0x10:5");
         }
         let running =
             Running::start(told, Until::Ready, LIMIT).unwrap_or_else(|failure| panic!("{runtime}: {failure}"));
         assert_eq!(finish(running, runtime.name()).status.code(), Some(0), "{runtime}");
 
+        let file = fs::read_dir(&scratch.0).unwrap().next().unwrap().unwrap().path();
         let reading = live::oracle(&file).unwrap_or_else(|failure| panic!("{runtime}: {failure}"));
         assert_eq!(reading.error, None, "{runtime}");
         // Method/LoadVerbose is event 143.

@@ -54,7 +54,8 @@ impl std::error::Error for Missing {}
 /// The folder of installed targets: `$STRATA_TARGETS`, else `.targets` in the nearest folder above this crate that has one.
 pub fn folder() -> PathBuf {
     if let Some(path) = std::env::var_os("STRATA_TARGETS").filter(|path| !path.is_empty()) {
-        return PathBuf::from(path);
+        // A target is also run from other folders.
+        return std::path::absolute(&path).unwrap_or_else(|_| PathBuf::from(path));
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package
