@@ -1,6 +1,6 @@
 //! Where things are: the project's root, and the folder of installed things.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
@@ -32,10 +32,5 @@ impl Layout {
 
     pub(crate) fn workload_sources(&self) -> PathBuf {
         self.root.join("workloads")
-    }
-
-    /// `path` as said from the root, for messages.
-    pub(crate) fn shown<'a>(&self, path: &'a Path) -> &'a Path {
-        path.strip_prefix(&self.root).unwrap_or(path)
     }
 }

@@ -1,0 +1,107 @@
+//! The four .NET runtimes and how a workload is run on each.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Missing, folder, installed, workload};
+
+/// A .NET runtime that tests run workloads on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Runtime {
+    /// .NET Core 3.1.23, full framework.
+    Net3,
+    /// .NET 8.0.4, full framework.
+    Net8,
+    /// .NET 9.0.1, the files of a self-contained program arranged as a shared framework.
+    Net9,
+    /// .NET 10.0.13, linked into a single-file program. Workloads are run by a startup hook: their stacks begin in
+    /// `System.StartupHookProvider`, and there is no `libcoreclr.so`.
+    Net10,
+}
+
+impl Runtime {
+    /// Every runtime, oldest first.
+    pub fn all() -> [Runtime; 4] {
+        [Runtime::Net3, Runtime::Net8, Runtime::Net9, Runtime::Net10]
+    }
+
+    /// The target's name: `net3`, `net8`, `net9`, `net10`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Runtime::Net3 => "net3",
+            Runtime::Net8 => "net8",
+            Runtime::Net9 => "net9",
+            Runtime::Net10 => "net10",
+        }
+    }
+
+    /// The exact version of the runtime.
+    pub fn version(self) -> &'static str {
+        match self {
+            Runtime::Net3 => "3.1.23",
+            Runtime::Net8 => "8.0.4",
+            Runtime::Net9 => "9.0.1",
+            Runtime::Net10 => "10.0.13",
+        }
+    }
+
+    /// The program that hosts the runtime: `dotnet`, or the single-file program.
+    ///
+    /// # Errors
+    /// [`Missing`] if the runtime is not installed.
+    pub fn host(self) -> Result<PathBuf, Missing> {
+        let program = match self {
+            Runtime::Net10 => "officeagent-mcp",
+            Runtime::Net3 | Runtime::Net8 | Runtime::Net9 => "dotnet",
+        };
+        installed(self.name(), folder().join(self.name()).join(program))
+    }
+
+    /// The folder of the framework's own assemblies and native libraries; for the single file, `None`.
+    ///
+    /// # Errors
+    /// [`Missing`] if the runtime is not installed.
+    pub fn framework(self) -> Result<Option<PathBuf>, Missing> {
+        if self == Runtime::Net10 {
+            return self.host().map(|_| None);
+        }
+        let place = folder().join(self.name()).join("shared/Microsoft.NETCore.App").join(self.version());
+        installed(self.name(), place).map(Some)
+    }
+
+    /// The command that runs a workload on this runtime, ready to be started.
+    ///
+    /// # Errors
+    /// [`Missing`] if the runtime or the workload is not installed, or the workload's source has changed since.
+    pub fn command<I>(self, name: &str, arguments: I) -> Result<Command, Missing>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        let assembly = workload(name)?;
+        let mut command = Command::new(self.host()?);
+        // What the caller's own environment says about .NET must not reach the target.
+        for (variable, _) in std::env::vars_os() {
+            let text = variable.to_string_lossy();
+            if text.starts_with("DOTNET_") || text.starts_with("COMPlus_") || text == "STRATA_WORKLOAD" {
+                command.env_remove(&variable);
+            }
+        }
+        command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+        if self == Runtime::Net10 {
+            command.env("DOTNET_STARTUP_HOOKS", workload("Hook")?).env("STRATA_WORKLOAD", assembly);
+        } else {
+            command.arg(assembly);
+        }
+        command.args(arguments);
+        Ok(command)
+    }
+}
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ".NET {}", self.version())
+    }
+}
