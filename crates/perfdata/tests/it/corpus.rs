@@ -37,7 +37,8 @@ fn sleep() {
         };
         *counts.entry(kind).or_insert(0) += 1;
     }
-    let expected = [("69", 1), ("73", 1), ("74", 1), ("78", 1), ("82", 1), ("comm", 2), ("exit", 1), ("mmap2", 4)];
+    let expected =
+        [("68", 1), ("69", 1), ("73", 1), ("74", 1), ("78", 1), ("82", 1), ("comm", 2), ("exit", 1), ("mmap2", 4)];
     let expected = expected.into_iter().chain([("sample", 7)]).map(|(kind, count)| (kind.to_owned(), count));
     assert_eq!(counts, expected.collect());
     assert!(file.features().hostname.is_some() && !file.features().build_ids.is_empty());

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use strata_address::Avma;
 use strata_perfdata::record::{MmapIdentity, Sample};
-use strata_perfdata::{PerfData, RecordAt, RecordData};
+use strata_perfdata::{EventDescription, PerfData, RecordAt, RecordData, Sampling};
 
 /// Whether perf is there. Where tests must all run, it is.
 pub(crate) fn is_present() -> bool {
@@ -42,7 +42,8 @@ pub(crate) fn check_against_perf(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap();
     let file = PerfData::parse(&bytes).unwrap();
     let records: Vec<RecordAt<'_>> = file.records().map(|at| at.unwrap()).collect();
-    let ours: Told = records.iter().filter_map(|at| told_by_us(at).map(|told| (at.offset, told))).collect();
+    let ours: Told =
+        records.iter().filter_map(|at| told_by_us(at, file.events()).map(|told| (at.offset, told))).collect();
     assert!(!ours.is_empty());
     for (offset, told) in &ours {
         assert_eq!(theirs.get(offset), Some(told), "record at {offset:#x}");
@@ -51,7 +52,7 @@ pub(crate) fn check_against_perf(path: &Path) -> usize {
     let our_times: Vec<u64> = file
         .records_by_time()
         .map(|at| at.unwrap())
-        .filter(|at| told_by_us(at).is_some())
+        .filter(|at| told_by_us(at, file.events()).is_some())
         .filter_map(|at| at.record.time())
         .filter(|time| *time != 0)
         .collect();
@@ -95,13 +96,17 @@ fn told_by_perf(printed: &str) -> (Told, Vec<u64>) {
     (told, times)
 }
 
-fn told_by_us(at: &RecordAt<'_>) -> Option<(u64, String)> {
+fn told_by_us(at: &RecordAt<'_>, events: &[EventDescription]) -> Option<(u64, String)> {
     let record = &at.record;
     let task = record.id.task.unwrap_or_default();
     let text = match &record.data {
         RecordData::Sample(sample) => {
             let ip = sample.ip.unwrap_or_default();
-            let (period, address) = (sample.period.unwrap_or(1), sample.address.unwrap_or_default().0);
+            let asked = match events[at.event].attr.sampling {
+                Sampling::Period(period) => period,
+                Sampling::Frequency(_) => 1,
+            };
+            let (period, address) = (sample.period.unwrap_or(asked), sample.address.unwrap_or_default().0);
             let misc = record.misc.0;
             let rest = told_sample(sample);
             format!("SAMPLE(IP, {misc:#x}): {}/{}: {ip} period: {period} addr: {address:#x}{rest}", task.pid, task.tid)

@@ -12,7 +12,8 @@ const BUSY: &str = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; ls / >/dev
 fn recorded(name: &str, arguments: &[&str]) -> Vec<u8> {
     let path = scratch(name);
     let path = path.to_str().unwrap();
-    perf(&[&["record", "-q", "-o", path], arguments, &["--", "sh", "-c", BUSY]].concat());
+    // -N: perf's cache of images does not bear several of it at once.
+    perf(&[&["record", "-q", "-N", "-o", path], arguments, &["--", "sh", "-c", BUSY]].concat());
     let samples = check_against_perf(path.as_ref());
     let printed = perf(&["script", "-F", "comm,pid", "-G", "-i", path]);
     assert_eq!(printed.lines().filter(|line| !line.trim().is_empty()).count(), samples);
