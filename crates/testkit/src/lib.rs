@@ -3,4 +3,4 @@
 
 #![forbid(unsafe_code)]
 
-pub mod live;
+pub mod perfdata;

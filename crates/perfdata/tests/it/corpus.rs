@@ -1,0 +1,68 @@
+//! Files of others whose content is known.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use strata_perfdata::record::Other;
+use strata_perfdata::{FileError, PerfData, ProblemKind, RecordData};
+
+/// A file of the corpus; `None` where there is none (which must not be where all tests must run).
+fn corpus_file(name: &str) -> Option<Vec<u8>> {
+    let corpus = std::env::var_os("STRATA_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from);
+    let path = corpus.join("perfdata").join(name);
+    let bytes = std::fs::read(&path).ok();
+    if bytes.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "corpus not present: {}", path.display());
+        eprintln!("corpus not present: {}", path.display());
+    }
+    bytes
+}
+
+#[test]
+fn sleep() {
+    let Some(bytes) = corpus_file("sleep.data") else { return };
+    let file = PerfData::parse(&bytes).unwrap();
+    assert_eq!(file.notes(), []);
+    let mut counts = BTreeMap::new();
+    for at in file.records() {
+        let at = at.unwrap();
+        let kind = match at.record.data {
+            RecordData::Sample(_) => "sample".to_owned(),
+            RecordData::Mmap(mmap) if mmap.more.is_some() => "mmap2".to_owned(),
+            RecordData::Comm(_) => "comm".to_owned(),
+            RecordData::Exit(_) => "exit".to_owned(),
+            RecordData::Other(Other { kind, .. }) => kind.to_string(),
+            other => panic!("{other:?}"),
+        };
+        *counts.entry(kind).or_insert(0) += 1;
+    }
+    let expected =
+        [("68", 1), ("69", 1), ("73", 1), ("74", 1), ("78", 1), ("82", 1), ("comm", 2), ("exit", 1), ("mmap2", 4)];
+    let expected = expected.into_iter().chain([("sample", 7)]).map(|(kind, count)| (kind.to_owned(), count));
+    assert_eq!(counts, expected.collect());
+    assert!(file.features().hostname.is_some() && !file.features().build_ids.is_empty());
+}
+
+#[test]
+fn compressed_files_and_pipes_are_refused_by_name() {
+    for (name, expected) in [
+        ("sleep.compressed.data", FileError::Compressed),
+        ("sleep.compressed2.data", FileError::Compressed),
+        ("sleep.compressed.pipe.data", FileError::PipeMode),
+        ("sleep.compressed2.pipe.data", FileError::PipeMode),
+        ("fibo.compressed2.pipe.data", FileError::PipeMode),
+    ] {
+        let Some(bytes) = corpus_file(name) else { return };
+        assert_eq!(PerfData::parse(&bytes).unwrap_err(), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_compressed_file_whose_flags_are_lost_stops_at_the_first_compressed_record() {
+    let Some(mut bytes) = corpus_file("sleep.compressed2.data") else { return };
+    bytes[72..104].fill(0);
+    let file = PerfData::parse(&bytes).unwrap();
+    let last = file.records().last().unwrap();
+    assert_eq!(last.unwrap_err().kind, ProblemKind::Compressed);
+}
