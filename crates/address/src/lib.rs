@@ -6,6 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+mod map;
+
+pub use map::RangeMap;
+
 use core::fmt;
 
 macro_rules! address {
@@ -135,6 +139,13 @@ impl AvmaRange {
         self.start <= address && address < self.end
     }
 
+    /// The parts of this range that lie outside `cut`: none, one or two.
+    pub fn without(&self, cut: &Self) -> impl Iterator<Item = Self> + use<> {
+        let before = Self::new(self.start, self.end.min(cut.start));
+        let after = Self::new(self.start.max(cut.end), self.end);
+        [before, after].into_iter().flatten()
+    }
+
     /// Whether the two share at least one address.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.start < other.end && other.start < self.end
@@ -159,6 +170,8 @@ mod tests {
         assert_eq!(range.len(), 0x10);
         assert_eq!(AvmaRange::new(Avma(5), Avma(5)), None);
         assert_eq!(AvmaRange::sized(Avma(u64::MAX), 2), None);
+        let cut = |start, end| range.without(&AvmaRange::new(Avma(start), Avma(end)).unwrap()).count();
+        assert_eq!([cut(0, 0x2000), cut(0x1004, 0x2000), cut(0x1004, 0x1008), cut(0x2000, 0x2001)], [0, 1, 2, 1]);
     }
 
     #[test]

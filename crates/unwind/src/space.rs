@@ -3,9 +3,8 @@
 use crate::image::ElfUnwindData;
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, Unwinder as _};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use strata_address::{Avma, AvmaRange};
+use strata_address::{Avma, AvmaRange, RangeMap};
 
 pub(crate) type CfiUnwinder = UnwinderX86_64<Arc<[u8]>, MayAllocateDuringUnwind>;
 
@@ -23,22 +22,16 @@ pub enum Code {
     FramePointers,
 }
 
-#[derive(Clone, Debug)]
-struct Mapping {
-    range: AvmaRange,
-    code: Code,
-}
-
 /// The executable mappings of one process at one moment, changed as mapping records arrive.
 #[derive(Clone)]
 pub struct AddressSpace {
-    mappings: BTreeMap<Avma, Mapping>,
+    mappings: RangeMap<Code>,
     cfi: CfiUnwinder,
 }
 
 impl Default for AddressSpace {
     fn default() -> Self {
-        Self { mappings: BTreeMap::new(), cfi: CfiUnwinder::new() }
+        Self { mappings: RangeMap::default(), cfi: CfiUnwinder::new() }
     }
 }
 
@@ -51,42 +44,31 @@ impl AddressSpace {
     /// Maps code; what was mapped in this range before is gone.
     pub fn map(&mut self, range: AvmaRange, code: Code) {
         self.unmap(range);
-        self.insert(Mapping { range, code });
+        self.describe(range, &code);
+        self.mappings.insert(range, code);
     }
 
     /// Unmaps a range; mappings that reach into it keep their other parts.
     pub fn unmap(&mut self, range: AvmaRange) {
-        let overlapped: Vec<Avma> = self
-            .mappings
-            .range(..range.end())
-            .rev()
-            .take_while(|(_, mapping)| mapping.range.overlaps(&range))
-            .map(|(start, _)| *start)
-            .collect();
-        for start in overlapped {
-            let Some(old) = self.mappings.remove(&start) else { continue };
-            if matches!(old.code, Code::Elf { .. }) {
-                self.cfi.remove_module(start.0);
+        for (old, code) in self.mappings.remove(range) {
+            if matches!(code, Code::Elf { .. }) {
+                self.cfi.remove_module(old.start().0);
             }
-            let before = AvmaRange::new(old.range.start(), range.start());
-            let after = AvmaRange::new(range.end(), old.range.end());
-            for part in [before, after].into_iter().flatten() {
-                self.insert(Mapping { range: part, code: old.code.clone() });
+            for part in old.without(&range) {
+                self.describe(part, &code);
             }
         }
     }
 
-    fn insert(&mut self, mapping: Mapping) {
-        if let Code::Elf { image, bias } = &mapping.code {
-            self.cfi.add_module(cfi_module(mapping.range, image, *bias));
+    fn describe(&mut self, range: AvmaRange, code: &Code) {
+        if let Code::Elf { image, bias } = code {
+            self.cfi.add_module(cfi_module(range, image, *bias));
         }
-        self.mappings.insert(mapping.range.start(), mapping);
     }
 
     /// How code at this address is unwound; `None` when nothing executable is mapped there.
     pub fn code_at(&self, address: Avma) -> Option<&Code> {
-        let (_, mapping) = self.mappings.range(..=address).next_back()?;
-        mapping.range.contains(address).then_some(&mapping.code)
+        self.mappings.get(address).map(|(_, code)| code)
     }
 
     /// Number of executable mappings.
