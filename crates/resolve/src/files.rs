@@ -17,6 +17,11 @@ pub trait Files {
     /// # Errors
     /// Why there are no bytes, as [`FileError`].
     fn read(&self, path: &FilePath) -> Result<FileBytes, FileError>;
+
+    /// The image that the kernel of this machine maps into each process (`[vdso]`), where there is one.
+    fn vdso(&self) -> Option<FileBytes> {
+        None
+    }
 }
 
 /// Which file is meant: a path, and if known the process that sees it under this path and the range where it is mapped.

@@ -1,4 +1,8 @@
-//! Names for addresses: native and kernel symbols, read from bytes that the caller's [`files::Files`] hands over.
+//! Merges what was recorded on one clock, names it, and builds the profile.
+//!
+//! [`resolve`] replays a recording in time order: mappings, threads and managed code change as they changed then, and each
+//! sample's addresses get the names of what was there at that moment. Symbols come from bytes that the caller's
+//! [`files::Files`] hands over. What could not be read or named is counted in the profile, never dropped.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -6,8 +10,17 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
 )]
 
+pub mod code_map;
 pub mod demangle;
 pub mod elf;
 pub mod files;
+mod frames;
 pub mod kernel;
+mod managed;
+mod mappings;
+mod native;
 mod readable;
+mod recording;
+mod replay;
+
+pub use recording::{ResolveError, resolve};

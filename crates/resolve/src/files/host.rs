@@ -1,8 +1,9 @@
 //! Files of the machine this program runs on, seen as the profiled process sees them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -78,6 +79,24 @@ impl Files for HostFiles {
         }
         self.read_place(Place::Plain(path.path().to_owned(), FileOrigin::Host), path.path())
     }
+
+    fn vdso(&self) -> Option<FileBytes> {
+        own_vdso().map(|bytes| FileBytes::new(bytes, FileOrigin::Host))
+    }
+}
+
+/// The kernel's image for processes as it lies in our own memory.
+fn own_vdso() -> Option<Vec<u8>> {
+    /// It takes a few pages.
+    const LIMIT: u64 = 1 << 20;
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, end) = line.split(' ').next()?.split_once('-')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let size = u64::from_str_radix(end, 16).ok()?.checked_sub(start).filter(|size| *size <= LIMIT)?;
+    let mut bytes = vec![0; usize::try_from(size).ok()?];
+    File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, start).ok()?;
+    Some(bytes)
 }
 
 fn deleted(path: &FilePath) -> FileError {

@@ -1,0 +1,131 @@
+//! From an address at a moment to a frame of the profile.
+
+use crate::managed::{ManagedCode, Method};
+use crate::mappings::{MappedAs, Mapping, Mappings};
+use crate::native::{Named, Symbols};
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use strata_address::{Avma, AvmaRange};
+use strata_profile::{
+    CodeKind, Found, Frame, FrameId, Function, Module, NameSource, ProfileBuilder, Timestamp, Unnamed,
+};
+
+/// Everything that can name an address, at the moment it was moved to.
+pub(crate) struct Namer<'f> {
+    pub(crate) mappings: Mappings,
+    managed: FxHashMap<u32, ManagedCode>,
+    symbols: Symbols<'f>,
+    known: FxHashMap<(u32, Avma, Found), (u32, FrameId)>,
+    /// Counts the changes of a process; frames known from before a change are looked up again.
+    epochs: FxHashMap<u32, u32>,
+}
+
+impl<'f> Namer<'f> {
+    pub(crate) fn new(managed: FxHashMap<u32, ManagedCode>, symbols: Symbols<'f>) -> Self {
+        Self {
+            mappings: Mappings::default(),
+            managed,
+            symbols,
+            known: FxHashMap::default(),
+            epochs: FxHashMap::default(),
+        }
+    }
+
+    /// The mappings of a process changed.
+    pub(crate) fn changed(&mut self, pid: u32) {
+        let epoch = self.epochs.entry(pid).or_default();
+        *epoch = epoch.wrapping_add(1);
+    }
+
+    /// Moves the managed code of a process to a moment.
+    pub(crate) fn advance(&mut self, pid: u32, to: Timestamp) {
+        if self.managed.get_mut(&pid).is_some_and(|managed| managed.advance(to)) {
+            self.changed(pid);
+        }
+    }
+
+    /// The frame of a kernel address.
+    pub(crate) fn kernel(&mut self, builder: &mut ProfileBuilder, address: Avma, is_leaf: bool) -> FrameId {
+        /// The kernel is the same for all processes and has one name for an address.
+        const KERNEL: u32 = u32::MAX;
+        let found = if is_leaf { Found::Ip } else { Found::KernelChain };
+        if let Some((_, frame)) = self.known.get(&(KERNEL, address, found)) {
+            return *frame;
+        }
+        let named = self.symbols.kernel(look_up(address, is_leaf));
+        let frame = add(builder, named, address, found);
+        self.known.insert((KERNEL, address, found), (0, frame));
+        frame
+    }
+
+    /// Whether kernel addresses have names at all.
+    pub(crate) fn kernel_problem(&self) -> Option<&str> {
+        self.symbols.kernel_problem()
+    }
+
+    /// The frame of a process address.
+    pub(crate) fn user(&mut self, builder: &mut ProfileBuilder, pid: u32, address: Avma, found: Found) -> FrameId {
+        let epoch = self.epochs.get(&pid).copied().unwrap_or_default();
+        match self.known.get(&(pid, address, found)) {
+            Some((then, frame)) if *then == epoch => return *frame,
+            _ => {}
+        }
+        let named = self.name(pid, look_up(address, found == Found::Ip));
+        let frame = add(builder, named, address, found);
+        self.known.insert((pid, address, found), (epoch, frame));
+        frame
+    }
+
+    /// In the order of how sure the sources are: what the runtime said, the image, the lack of both with its reason.
+    fn name(&mut self, pid: u32, address: Avma) -> Named {
+        let managed = self.managed.get(&pid);
+        if let Some(method) = managed.and_then(|managed| managed.look_up(address)) {
+            return of_method(method);
+        }
+        match self.mappings.get(pid, address) {
+            Some((range, mapping)) if mapping.mapped_as() != MappedAs::Memory => {
+                let (range, mapping): (AvmaRange, Mapping) = (range, mapping.clone());
+                self.symbols.image(pid, range, &mapping, address)
+            }
+            Some(_) if managed.is_some() => Named {
+                name: format!("[.NET code at {address}]"),
+                module: None,
+                kind: CodeKind::Stub,
+                source: NameSource::None(Unnamed::NoMethod),
+            },
+            Some(_) => Named {
+                name: format!("[code in memory at {address}]"),
+                module: None,
+                kind: CodeKind::Unknown,
+                source: NameSource::None(Unnamed::NoMethod),
+            },
+            None => Named {
+                name: format!("[unmapped {address}]"),
+                module: None,
+                kind: CodeKind::Unknown,
+                source: NameSource::None(Unnamed::NoMapping),
+            },
+        }
+    }
+}
+
+fn of_method(method: &Method) -> Named {
+    let path = Path::new(&*method.module_path);
+    let module = path.file_stem().map(|name| Module {
+        name: name.to_string_lossy().into_owned(),
+        path: method.module_path.to_string(),
+        build_id: None,
+    });
+    Named { name: method.name.clone(), module, kind: method.kind, source: method.source }
+}
+
+/// A return address belongs to the call before it.
+fn look_up(address: Avma, is_leaf: bool) -> Avma {
+    if is_leaf { address } else { address.checked_sub(1).unwrap_or(address) }
+}
+
+fn add(builder: &mut ProfileBuilder, named: Named, address: Avma, found: Found) -> FrameId {
+    let module = named.module.map(|module| builder.module(module));
+    let function = builder.function(Function { name: named.name, module, kind: named.kind });
+    builder.frame(Frame { function, address, found, named: named.source })
+}

@@ -1,0 +1,186 @@
+//! Managed code of one process, from the event streams of its runtime.
+
+mod method_name;
+
+use crate::code_map::{CodeCursor, CodeHistory, CodeId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use strata_address::AvmaRange;
+use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
+use strata_nettrace::{Decoder, Item, StreamEnd, TraceInfo};
+use strata_profile::{CodeKind, NameSource, Tier, Timestamp};
+use strata_recording::StreamKind;
+
+/// One body of a method.
+#[derive(Clone, Debug)]
+pub(crate) struct Method {
+    /// Display name.
+    pub(crate) name: String,
+    /// Path of the module it is from; empty for code that was made while running.
+    pub(crate) module_path: Box<str>,
+    pub(crate) kind: CodeKind,
+    pub(crate) source: NameSource,
+}
+
+/// All methods of one process and when they were where.
+#[derive(Debug, Default)]
+pub(crate) struct ManagedCode {
+    methods: Vec<Method>,
+    cursor: CodeCursor,
+    /// Events that the runtime dropped.
+    pub(crate) events_lost: u64,
+    /// Streams that end early or are damaged: file, offset, what.
+    pub(crate) damage: Vec<(String, u64, String)>,
+}
+
+impl ManagedCode {
+    /// The code at an address now, and whether the moment `to` changed anything.
+    pub(crate) fn advance(&mut self, to: Timestamp) -> bool {
+        self.cursor.advance(to)
+    }
+
+    pub(crate) fn look_up(&self, address: strata_address::Avma) -> Option<&Method> {
+        let (_, code) = self.cursor.look_up(address)?;
+        self.methods.get(code as usize)
+    }
+}
+
+/// Gathers what the streams of one process say.
+#[derive(Debug, Default)]
+pub(crate) struct ManagedReader {
+    bodies: Vec<Body>,
+    unloads: Vec<(Timestamp, AvmaRange)>,
+    modules: FxHashMap<u64, Box<str>>,
+    events_lost: u64,
+    damage: Vec<(String, u64, String)>,
+}
+
+#[derive(Debug)]
+struct Body {
+    range: AvmaRange,
+    module_id: u64,
+    /// When it came to be; `None`: before the stream began.
+    born: Option<Timestamp>,
+    method: Method,
+}
+
+impl ManagedReader {
+    /// Reads one stream. `monotonic_offset_ns` is how far the target's clock is ahead of the recorder's.
+    pub(crate) fn read(&mut self, file: &str, kind: StreamKind, bytes: &[u8], monotonic_offset_ns: i64) {
+        let mut decoder = Decoder::new();
+        let mut trace: Option<TraceInfo> = None;
+        let mut sink = |item: Item<'_>| match item {
+            Item::Trace(info) => trace = Some(info),
+            Item::Event(event) => {
+                let ticks = event.header.time;
+                let nanoseconds = trace.as_ref().map_or(ticks, |trace| trace.nanoseconds(ticks));
+                let at = Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()));
+                // A payload that is too short names nothing; the decoder's summary counts damaged blocks.
+                if let Ok(Some(event)) = RuntimeEvent::decode(&event) {
+                    self.take(event, at, kind);
+                }
+            }
+            _ => {}
+        };
+        let summary = match decoder.feed(bytes, &mut sink).and_then(|()| decoder.finish(&mut sink)) {
+            Ok(summary) => summary,
+            Err(refused) => return self.damage.push((file.to_owned(), 0, refused.to_string())),
+        };
+        self.events_lost = self.events_lost.saturating_add(summary.loss.total());
+        if summary.problems.total() > 0 {
+            self.damage.push((file.to_owned(), summary.bytes, format!("{} damaged parts", summary.problems.total())));
+        } else if summary.end != StreamEnd::Complete {
+            self.damage.push((file.to_owned(), summary.bytes, "the stream has no end".to_owned()));
+        }
+    }
+
+    fn take(&mut self, event: RuntimeEvent<'_>, at: Timestamp, kind: StreamKind) {
+        match event {
+            RuntimeEvent::Method(Occasion::Load, method) => self.body(&method, Some(at), NameSource::JitEvent),
+            // A runtime that ends tells of all its code once more, as unloads. Only code that was made while running is
+            // really unloaded by itself; the others stay until something else takes their place.
+            RuntimeEvent::Method(Occasion::Unload, method) => {
+                if let (true, Some(range)) = (method.flags.is_dynamic(), method.range()) {
+                    self.unloads.push((at, range));
+                }
+                self.body(&method, None, NameSource::JitEvent);
+            }
+            RuntimeEvent::Method(Occasion::RundownStart | Occasion::RundownEnd, method) => {
+                let source = match kind {
+                    StreamKind::Attach => NameSource::Snapshot,
+                    StreamKind::Live => NameSource::Rundown,
+                };
+                self.body(&method, None, source);
+            }
+            RuntimeEvent::Module(_, module) => self.module(&module),
+            _ => {}
+        }
+    }
+
+    fn module(&mut self, module: &ModuleEvent<'_>) {
+        let path = module.il_path.to_string();
+        let path = if path.is_empty() { module.native_path.to_string() } else { path };
+        if !path.is_empty() {
+            self.modules.insert(module.module_id, path.into());
+        }
+    }
+
+    fn body(&mut self, event: &MethodEvent<'_>, born: Option<Timestamp>, source: NameSource) {
+        // Without a name (a method announced at a lower level of detail) another event has to tell it.
+        let (Some(range), Some(names)) = (event.range(), &event.names) else { return };
+        let (namespace, name) = (names.namespace.to_string(), names.name.to_string());
+        let method = Method {
+            name: method_name::display(&namespace, &name, &names.signature.to_string()),
+            module_path: Box::default(),
+            kind: kind_of(event, &namespace, &name),
+            source,
+        };
+        self.bodies.push(Body { range, module_id: event.module_id, born, method });
+    }
+
+    /// Puts everything in its place in time.
+    pub(crate) fn finish(self) -> ManagedCode {
+        let Self { mut bodies, unloads, modules, events_lost, damage } = self;
+        // The surest first: a body that was seen to be born is not also one from before.
+        bodies.sort_by_key(|body| (body.born.is_none(), body.method.source));
+        let mut seen = FxHashSet::default();
+        let mut history = CodeHistory::default();
+        let mut methods: Vec<Method> = Vec::with_capacity(bodies.len());
+        for Body { range, module_id, born, mut method } in bodies {
+            let Ok(code) = CodeId::try_from(methods.len()) else { break };
+            method.module_path = modules.get(&module_id).cloned().unwrap_or_default();
+            match born {
+                Some(at) => {
+                    seen.insert(range);
+                    history.add_load(at, range, code);
+                }
+                None if seen.insert(range) => history.add_before(range, code),
+                None => continue,
+            }
+            methods.push(method);
+        }
+        for (at, range) in unloads {
+            history.add_unload(at, range);
+        }
+        ManagedCode { methods, cursor: history.cursor(), events_lost, damage }
+    }
+}
+
+fn kind_of(event: &MethodEvent<'_>, namespace: &str, name: &str) -> CodeKind {
+    if event.flags.is_jit_helper()
+        || event.flags.is_dynamic() && namespace == "dynamicClass" && name.starts_with("IL_STUB")
+    {
+        return CodeKind::Stub;
+    }
+    use strata_nettrace::runtime::Tier as Told;
+    CodeKind::Jit(match event.flags.tier() {
+        Told::ReadyToRun => return CodeKind::ReadyToRun,
+        Told::MinOptJitted => Tier::MinOptJitted,
+        Told::Optimized => Tier::Optimized,
+        Told::QuickJitted => Tier::QuickJitted,
+        Told::OptimizedTier1 => Tier::OptimizedTier1,
+        Told::OptimizedTier1Osr => Tier::OptimizedTier1OSR,
+        Told::QuickJittedInstrumented => Tier::QuickJittedInstrumented,
+        Told::OptimizedTier1Instrumented => Tier::OptimizedTier1Instrumented,
+        Told::Unknown => Tier::Unknown,
+    })
+}

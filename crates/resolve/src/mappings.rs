@@ -1,0 +1,79 @@
+//! What a process had mapped as code, replayed from mapping records.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use strata_address::{Avma, AvmaRange, RangeMap};
+use strata_perfdata::record::{Mmap, MmapIdentity};
+
+/// One executable mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    /// As the kernel wrote it, ` (deleted)` included.
+    pub(crate) path: Arc<str>,
+    pub(crate) file_offset: u64,
+    /// ELF build id, where the recorder or the kernel knew it.
+    pub(crate) build_id: Option<Box<[u8]>>,
+}
+
+/// What the memory of a mapping is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MappedAs {
+    /// A file that may be an image.
+    File,
+    /// The kernel's page of code for processes.
+    Vdso,
+    /// Memory without a file, or with one that exists only in memory: where runtimes write code. Never a module.
+    Memory,
+}
+
+impl Mapping {
+    pub(crate) fn mapped_as(&self) -> MappedAs {
+        let in_memory = ["//", "/memfd:", "/dev/", "/SYSV"];
+        match &*self.path {
+            "[vdso]" => MappedAs::Vdso,
+            path if path.starts_with('/') && !in_memory.iter().any(|prefix| path.starts_with(prefix)) => MappedAs::File,
+            _ => MappedAs::Memory,
+        }
+    }
+}
+
+/// Executable mappings of all processes at the moment of the last record.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings {
+    processes: FxHashMap<u32, RangeMap<Mapping>>,
+    paths: FxHashMap<Box<[u8]>, Arc<str>>,
+}
+
+impl Mappings {
+    pub(crate) fn get(&self, pid: u32, address: Avma) -> Option<(AvmaRange, &Mapping)> {
+        self.processes.get(&pid)?.get(address)
+    }
+
+    pub(crate) fn mapped(&mut self, pid: u32, record: &Mmap<'_>) {
+        let (Some(range), true) = (record.range(), record.is_executable()) else { return };
+        let path = self
+            .paths
+            .entry(record.filename.into())
+            .or_insert_with(|| String::from_utf8_lossy(record.filename).into())
+            .clone();
+        let build_id = match record.more.map(|more| more.identity) {
+            Some(MmapIdentity::BuildId(build_id)) => Some(build_id.as_bytes().into()),
+            _ => None,
+        };
+        let mapping = Mapping { path, file_offset: record.file_offset, build_id };
+        self.processes.entry(pid).or_default().insert(range, mapping);
+    }
+
+    pub(crate) fn forked(&mut self, parent: u32, child: u32) {
+        if parent != child
+            && let Some(mappings) = self.processes.get(&parent).cloned()
+        {
+            self.processes.insert(child, mappings);
+        }
+    }
+
+    /// The process replaced its program, or ended.
+    pub(crate) fn gone(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+}
