@@ -299,3 +299,23 @@ fn a_debug_file_is_used_only_if_it_belongs_to_the_program() {
     check_debug_file(&built, "/opt/app/prog.debug", &debug, true);
     check_debug_file(&built, "/opt/app/prog.debug", &changed, false);
 }
+
+#[test]
+fn images_of_32_bits_are_read() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let source = ".globl _start\n.type _start,@function\n_start: nop\nnop\n.size _start,.-_start\n\
+                  untyped: nop\nnop\nnop\nret\n.section .text.other,\"ax\"\n.type f,@function\nf: ret\n.size f,1\n";
+    std::fs::write(at("s"), source).unwrap();
+    output("as", &["--32", "-o", &at("o"), &at("s")]);
+    output("ld", &["-m", "elf_i386", "-o", &at("program"), &at("o")]);
+    let program = folder.path().join("program");
+    let symbols = ElfSymbols::parse(&std::fs::read(&program).unwrap()).unwrap();
+    let (text, _) = crate::oracle::section(&program, ".text");
+    let base = symbols.layout().base().0;
+    for (offset, name, start) in [(0, "_start", 0), (1, "_start", 0), (2, "untyped", 2), (5, "untyped", 2)] {
+        let found = symbols.lookup(Rva(text + offset - base)).unwrap();
+        assert_eq!((found.name, found.start), (name, Rva(text + start - base)));
+    }
+    assert!(symbols.symbols().any(|symbol| symbol.name == "f" && symbol.size == 1));
+}

@@ -172,3 +172,18 @@ fn kernel_functions_agree_with_the_kernels_list() {
     assert!(inside > by_address.len());
     assert_eq!(symbols.lookup(Avma(0x1000)), None);
 }
+
+/// The kernel's own library has no file: its bytes come from memory.
+#[test]
+fn the_image_that_the_kernel_maps_is_read_from_memory() {
+    use std::os::unix::fs::FileExt;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(line) = maps.lines().find(|line| line.ends_with("[vdso]")) else { return };
+    let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+    let hex = |digits| u64::from_str_radix(digits, 16).unwrap();
+    let mut bytes = vec![0; (hex(end) - hex(start)) as usize];
+    std::fs::File::open("/proc/self/mem").unwrap().read_exact_at(&mut bytes, hex(start)).unwrap();
+    let symbols = ElfSymbols::parse(&bytes).unwrap();
+    let readable: Vec<&str> = symbols.symbols().map(|symbol| symbol.name).collect();
+    assert!(readable.iter().any(|name| name.ends_with("clock_gettime")), "{readable:?}");
+}
