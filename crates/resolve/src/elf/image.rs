@@ -172,11 +172,11 @@ impl<'d, E: FileHeader<Endian = Endianness>> Image<'d, E> {
 
     /// Where code lies, sorted and without overlaps: the sections that may be run or, without sections, the segments.
     pub(super) fn code_ranges(&self) -> Vec<Extent> {
-        let wanted = u64::from(elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
+        let wanted = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
         let mut ranges: Vec<Extent> = self
             .sections
             .iter()
-            .filter(|section| u64::from(section.sh_flags(self.endian).0) & wanted == wanted)
+            .filter(|section| section.sh_flags(self.endian).0 & wanted == wanted)
             .filter_map(|section| {
                 let start = self.relative(section.sh_addr(self.endian).into())?;
                 Some(Extent::sized(start, section.sh_size(self.endian).into()))

@@ -208,3 +208,38 @@ fn aarch64(bytes: &[u8], address: u64) -> Vec<Stub> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(read: fn(&[u8], u64) -> Vec<Stub>, code: &[u8], wanted: &[(u64, u64, u64)]) {
+        let found: Vec<(u64, u64, u64)> = read(code, 0x40_0600)
+            .into_iter()
+            .map(|stub| match stub.target {
+                Target::Slot(slot) => (stub.start, stub.size, slot),
+                Target::Relocation(number) => panic!("relocation {number}"),
+            })
+            .collect();
+        assert_eq!(found, wanted, "{code:x?}");
+    }
+
+    #[test]
+    fn aarch64_stubs_lead_to_their_slots() {
+        let code = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        // adrp x16, 0x411000; ldr x17, [x16, #24]; add x16, x16, #24; br x17
+        let plain = code(&[0xb000_0090, 0xf940_0e11, 0x9100_6210, 0xd61f_0220]);
+        check(aarch64, &plain, &[(0x40_0600, 16, 0x41_1018)]);
+        let marked = code(&[0xd503_245f, 0xb000_0090, 0xf940_0e11, 0x9100_6210, 0xd61f_0220, 0xd503_201f]);
+        check(aarch64, &marked, &[(0x40_0600, 20, 0x41_1018)]);
+        // One page below the code.
+        check(aarch64, &code(&[0xf0ff_fff0, 0xf940_0e11]), &[(0x40_0600, 16, 0x3f_f018)]);
+        check(aarch64, &code(&[0xf0ff_fff0]), &[]);
+    }
+
+    #[test]
+    fn x86_64_short_stubs_follow_each_other_after_eight_bytes() {
+        let code = [0xff, 0x25, 0xfa, 0x09, 0, 0, 0x66, 0x90, 0xff, 0x25, 0xfa, 0x09, 0, 0, 0x66, 0x90];
+        check(x86_64, &code, &[(0x40_0600, 8, 0x40_1000), (0x40_0608, 8, 0x40_1008)]);
+    }
+}

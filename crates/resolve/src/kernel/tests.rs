@@ -69,10 +69,9 @@ proptest::proptest! {
         let mut text = TEXT.to_vec();
         text[at] = byte;
         for text in [&text[..], &text[..cut]] {
-            if let Ok(symbols) = KernelSymbols::parse_kallsyms(text, KernelKnobs::default()) {
-                if let Some(symbol) = symbols.lookup(Avma(address)) {
-                    proptest::prop_assert!(symbol.start.0 <= address && address - symbol.start.0 < symbol.size);
-                }
+            let Ok(symbols) = KernelSymbols::parse_kallsyms(text, KernelKnobs::default()) else { continue };
+            if let Some(symbol) = symbols.lookup(Avma(address)) {
+                proptest::prop_assert!(symbol.start.0 <= address && address - symbol.start.0 < symbol.size);
             }
         }
     }

@@ -1,0 +1,10 @@
+//! Native and kernel symbols against what binutils, the linker and running programs say.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first thing that is not as it should be")]
+
+mod files;
+mod hostile;
+mod oracle;
+mod programs;
+mod runtime;
+mod system;
