@@ -54,7 +54,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The time-out ran out.
-    #[error("no answer in time while {phase}")]
+    #[error("nothing within {after:?} while {phase}")]
     TimedOut {
         /// What was being waited for.
         phase: Phase,
