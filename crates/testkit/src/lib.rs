@@ -2,3 +2,5 @@
 //! targets.
 
 #![forbid(unsafe_code)]
+
+pub mod nettrace;

@@ -1,0 +1,76 @@
+//! How fast streams are decoded to events with stacks, on one core.
+//!
+//! `cargo run --release -p strata-nettrace --example throughput -- FILE...`
+//!
+//! Each file is laid out in memory often enough to fill 256 MiB, so that the bytes come from memory and not from a cache,
+//! and every copy is decoded from its first byte. The figure is the best and the median of several rounds.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use strata_nettrace::{Decoder, Item};
+
+const BUFFER: usize = 256 << 20;
+const ROUNDS: usize = 7;
+
+fn main() {
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    if files.is_empty() {
+        eprintln!("usage: throughput FILE...");
+        std::process::exit(3);
+    }
+    println!("{:>10} {:>10} {:>12} {:>10}  file", "best MB/s", "median", "events/s", "bytes/ev");
+    for file in files {
+        match std::fs::read(&file) {
+            Ok(bytes) if !bytes.is_empty() => measure(&file, &bytes),
+            Ok(_) => eprintln!("{file}: empty"),
+            Err(error) => eprintln!("{file}: {error}"),
+        }
+    }
+}
+
+fn measure(file: &str, bytes: &[u8]) {
+    let copies = (BUFFER / bytes.len()).max(1);
+    let buffer = bytes.repeat(copies);
+    let mut events = 0;
+    let mut seconds: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let start = Instant::now();
+            events = buffer.chunks_exact(bytes.len()).map(decode).sum();
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    let megabytes = buffer.len() as f64 / 1e6;
+    let (best, median) = (seconds[0], seconds[ROUNDS / 2]);
+    println!(
+        "{:>10.0} {:>10.0} {:>12.3e} {:>10.1}  {file}",
+        megabytes / best,
+        megabytes / median,
+        events as f64 / best,
+        buffer.len() as f64 / events as f64,
+    );
+}
+
+/// What any consumer does with every event: look at its time, kind, payload and the ends of its stack.
+fn decode(bytes: &[u8]) -> u64 {
+    let mut sum = 0u64;
+    let mut sink = |item: Item<'_>| {
+        if let Item::Event(event) = item {
+            sum = sum.wrapping_add(event.header.time).wrapping_add(u64::from(event.metadata.event_id));
+            sum = sum.wrapping_add(event.payload.first().map_or(0, |byte| u64::from(*byte)));
+            if let Some(stack) = event.stack {
+                let mut addresses = stack.addresses();
+                sum = sum.wrapping_add(addresses.next().map_or(0, |leaf| leaf.0));
+                sum = sum.wrapping_add(addresses.next_back().map_or(0, |root| root.0));
+            }
+        }
+    };
+    let mut decoder = Decoder::new();
+    if decoder.feed(bytes, &mut sink).is_err() {
+        return 0;
+    }
+    let events = decoder.finish(&mut sink).map_or(0, |summary| summary.events);
+    black_box(sum);
+    events
+}

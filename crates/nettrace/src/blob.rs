@@ -1,0 +1,111 @@
+//! Headers of the blobs in event and metadata blocks.
+
+use crate::cursor::Cursor;
+use crate::event::EventHeader;
+use crate::problem::Damage;
+
+/// What a compressed header can change against the blob before it.
+pub(crate) mod changes {
+    pub(crate) const METADATA: u8 = 0x01;
+    pub(crate) const NUMBERED: u8 = 0x02;
+    pub(crate) const THREAD: u8 = 0x04;
+    pub(crate) const STACK: u8 = 0x08;
+    pub(crate) const ACTIVITY: u8 = 0x10;
+    pub(crate) const RELATED: u8 = 0x20;
+    pub(crate) const SORTED: u8 = 0x40;
+    pub(crate) const PAYLOAD: u8 = 0x80;
+}
+
+/// Fields of the blob read last; all zero at the start of each block.
+#[derive(Clone, Copy)]
+pub(crate) struct BlobState<'a> {
+    pub(crate) metadata_id: u32,
+    pub(crate) payload_bytes: u32,
+    pub(crate) header: EventHeader<'a>,
+}
+
+impl<'a> BlobState<'a> {
+    pub(crate) fn new() -> Self {
+        Self {
+            metadata_id: 0,
+            payload_bytes: 0,
+            header: EventHeader {
+                thread: 0,
+                capture_thread: 0,
+                time: 0,
+                sequence: 0,
+                processor: 0,
+                stack_id: 0,
+                sorted: false,
+                activity: None,
+                related_activity: None,
+            },
+        }
+    }
+
+    /// Reads a compressed header and the payload; returns what the header changed.
+    #[inline(always)]
+    pub(crate) fn read_compressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
+        let flags = cursor.u8()?;
+        let header = &mut self.header;
+        if flags & changes::METADATA != 0 {
+            self.metadata_id = cursor.varu32()?;
+        }
+        if flags & changes::NUMBERED != 0 {
+            header.sequence = header.sequence.wrapping_add(cursor.varu32()?).wrapping_add(1);
+            header.capture_thread = cursor.varu64()?;
+            header.processor = cursor.varu32()?;
+        } else if self.metadata_id != 0 {
+            header.sequence = header.sequence.wrapping_add(1);
+        }
+        if flags & changes::THREAD != 0 {
+            header.thread = cursor.varu64()?;
+        }
+        if flags & changes::STACK != 0 {
+            header.stack_id = cursor.varu32()?;
+        }
+        // A smaller time than before is written as a huge difference.
+        header.time = header.time.wrapping_add(cursor.varu64()?);
+        if flags & changes::ACTIVITY != 0 {
+            header.activity = Some(cursor.array()?);
+        }
+        if flags & changes::RELATED != 0 {
+            header.related_activity = Some(cursor.array()?);
+        }
+        header.sorted = flags & changes::SORTED != 0;
+        if flags & changes::PAYLOAD != 0 {
+            self.payload_bytes = cursor.varu32()?;
+        }
+        Ok((flags, cursor.take(self.payload_bytes as usize)?))
+    }
+
+    /// Reads an uncompressed header, the payload, and the padding behind it. Block contents begin at a multiple of 4 bytes
+    /// of the stream, so that the cursor's position has the alignment that the format means.
+    pub(crate) fn read_uncompressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
+        let bytes = cursor.u32()?;
+        let start = cursor.position();
+        // Bit 31 set: not sorted. (The format's own description has the sense the other way round; runtimes and readers
+        // agree on this one.)
+        let metadata = cursor.u32()?;
+        self.metadata_id = metadata & 0x7fff_ffff;
+        self.header = EventHeader {
+            sequence: cursor.u32()?,
+            thread: cursor.u64()?,
+            capture_thread: cursor.u64()?,
+            processor: cursor.u32()?,
+            stack_id: cursor.u32()?,
+            time: cursor.u64()?,
+            sorted: metadata & 0x8000_0000 == 0,
+            activity: Some(cursor.array()?),
+            related_activity: Some(cursor.array()?),
+        };
+        self.payload_bytes = cursor.u32()?;
+        let payload = cursor.take(self.payload_bytes as usize)?;
+        // Whether the stated size includes the padding differs between writers; both lead to the same next blob.
+        let read = cursor.position().wrapping_sub(start);
+        cursor.take((bytes as usize).checked_sub(read).ok_or(Damage::BadSize)?)?;
+        let padding = cursor.position().wrapping_neg() & 3;
+        cursor.take(padding.min(cursor.remaining()))?;
+        Ok((changes::METADATA | changes::NUMBERED | changes::STACK, payload))
+    }
+}

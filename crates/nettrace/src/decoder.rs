@@ -1,0 +1,303 @@
+//! The decoder: bytes in, items out.
+
+use crate::block::{Block, Contents, Extent};
+use crate::event::Item;
+use crate::framing::{EndTag, Object, Step, read_object};
+use crate::header::{self, Refused, Start};
+use crate::loss::Loss;
+use crate::metadata::Metadata;
+use crate::problem::{BlockKind, Problem, ProblemKind};
+use crate::stack::PointerSize;
+use crate::summary::{BlockCounts, CutBlock, StreamEnd, Summary};
+use crate::trace::TraceInfo;
+
+/// Newest block version that is read; also the reader version that blocks may ask for.
+const BLOCK_VERSION: i32 = 2;
+/// Newest reader version that a trace object may ask for.
+const TRACE_VERSION: i32 = 4;
+
+/// Turns the bytes of a nettrace stream into items, in whatever pieces the bytes come.
+///
+/// Keeps at most one incomplete block, and the definitions of events and stacks that later blocks refer to.
+#[derive(Default)]
+pub struct Decoder {
+    stage: Stage,
+    /// The bytes of an object that is not complete yet.
+    pending: Vec<u8>,
+    /// How many bytes `pending` needs before looking at it again is of use.
+    needed: usize,
+    /// Bytes of the stream before `pending`.
+    offset: u64,
+    /// Bytes fed.
+    bytes: u64,
+    trace: Option<TraceInfo>,
+    blocks: BlockCounts,
+    contents: Contents,
+}
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Start,
+    Objects,
+    Ended,
+    Damaged {
+        offset: u64,
+    },
+    Refused(Refused),
+}
+
+impl Decoder {
+    /// A decoder at the start of a stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of the stream and hands to `sink` every item that they complete.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] when this is not a stream that can be read at all; feeding more gives the same error again. What is
+    /// damaged in a readable stream is an [`Item::Problem`], not an error.
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), Refused> {
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        let mut bytes = bytes;
+        while !self.pending.is_empty() && !bytes.is_empty() {
+            let missing = self.needed.saturating_sub(self.pending.len());
+            let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
+            self.pending.extend_from_slice(taken);
+            bytes = rest;
+            if self.pending.len() < self.needed {
+                break;
+            }
+            let mut pending = core::mem::take(&mut self.pending);
+            let used = self.advance(&pending, sink)?;
+            pending.drain(..used);
+            self.pending = pending;
+        }
+        if !bytes.is_empty() {
+            let used = self.advance(bytes, sink)?;
+            self.pending.extend_from_slice(bytes.get(used..).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Says that no more bytes will come: reads what is whole of a block that was cut, and sums up.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] as from [`Decoder::feed`], and also when the stream was too short to tell before.
+    pub fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<Summary, Refused> {
+        let end = self.end(sink)?;
+        Ok(Summary {
+            trace: self.trace,
+            end,
+            bytes: self.bytes,
+            events: self.contents.tally.events,
+            events_without_stack: self.contents.tally.without_stack,
+            times: self.contents.tally.times,
+            metadata: self.contents.metadata.all().len() as u64,
+            stacks: self.contents.stacks.defined(),
+            blocks: self.blocks,
+            loss: self.contents.loss(),
+            problems: self.contents.problems,
+        })
+    }
+
+    /// What the stream said about itself, once it did.
+    pub fn trace(&self) -> Option<&TraceInfo> {
+        self.trace.as_ref()
+    }
+
+    /// The kinds of events defined so far, in the order of the stream.
+    pub fn metadata(&self) -> &[Metadata] {
+        self.contents.metadata.all()
+    }
+
+    /// What the runtime dropped so far.
+    pub fn loss(&self) -> Loss {
+        self.contents.loss()
+    }
+
+    /// Whether the stream said that it is complete.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.stage, Stage::Ended)
+    }
+
+    /// Reads as much from the front of `bytes` as is complete, and returns how much that is.
+    fn advance(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<usize, Refused> {
+        let mut used = 0usize;
+        loop {
+            let rest = bytes.get(used..).unwrap_or_default();
+            let taken = match &self.stage {
+                Stage::Start => self.read_start(rest),
+                Stage::Objects => self.read_object(rest, sink),
+                Stage::Ended => Some(self.skip_trailing(rest, sink)),
+                Stage::Damaged { .. } => Some(rest.len()),
+                Stage::Refused(refused) => return Err(refused.clone()),
+            };
+            let Some(taken) = taken else { return Ok(used) };
+            used = used.saturating_add(taken);
+            self.offset = self.offset.saturating_add(taken as u64);
+            if used >= bytes.len() && !matches!(self.stage, Stage::Refused(_)) {
+                return Ok(bytes.len());
+            }
+        }
+    }
+
+    fn read_start(&mut self, bytes: &[u8]) -> Option<usize> {
+        match header::read_start(bytes) {
+            Start::Need(needed) => {
+                self.needed = needed;
+                None
+            }
+            Start::Objects(taken) => {
+                self.stage = Stage::Objects;
+                Some(taken)
+            }
+            Start::Refused(refused) => {
+                self.stage = Stage::Refused(refused);
+                Some(0)
+            }
+        }
+    }
+
+    /// Reads one object; `None` when it is not complete.
+    fn read_object(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Option<usize> {
+        match read_object(bytes, self.offset) {
+            Step::Need { bytes, .. } => {
+                self.needed = bytes;
+                None
+            }
+            Step::End => {
+                self.stage = Stage::Ended;
+                Some(1)
+            }
+            Step::Broken { kind, at, value } => Some(self.stop(kind, at, Some(value), sink)),
+            Step::Object { object, bytes, end } => {
+                let taken = self.take_object(&object, Extent::Whole, sink);
+                match (taken, end) {
+                    (Taken::Stopped, _) => Some(0),
+                    (Taken::Read, EndTag::Good) => Some(bytes),
+                    (Taken::Read, EndTag::Bad(tag)) => {
+                        Some(self.stop(ProblemKind::BadFraming, bytes, Some(i64::from(tag)), sink))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops reading at `at` bytes from here.
+    fn stop(&mut self, kind: ProblemKind, at: usize, value: Option<i64>, sink: &mut impl FnMut(Item<'_>)) -> usize {
+        let offset = self.offset.saturating_add(at as u64);
+        self.stage = Stage::Damaged { offset };
+        self.contents.problem(Problem { kind, offset, block: None, value }, sink);
+        at
+    }
+
+    fn take_object(&mut self, object: &Object<'_>, extent: Extent, sink: &mut impl FnMut(Item<'_>)) -> Taken {
+        let offset = self.offset.saturating_add(object.content_at as u64);
+        let problem = |kind, value| Problem { kind, offset, block: Some(object.kind), value };
+        if object.kind == BlockKind::Trace {
+            return self.take_trace(object, offset, sink);
+        }
+        let Some(trace) = &self.trace else {
+            self.stop(ProblemKind::BadTrace, 0, None, sink);
+            return Taken::Stopped;
+        };
+        let pointer_size: PointerSize = trace.pointer_size;
+        self.blocks.count(object.kind);
+        if object.kind == BlockKind::Unknown {
+            self.contents.problem(problem(ProblemKind::UnknownBlock, None), sink);
+        } else if object.reader > BLOCK_VERSION {
+            let value = Some(i64::from(object.reader));
+            self.contents.problem(problem(ProblemKind::NewerBlock, value), sink);
+        } else {
+            let block = Block { kind: object.kind, content: object.content, offset, extent };
+            self.contents.read(block, pointer_size, sink);
+        }
+        Taken::Read
+    }
+
+    fn take_trace(&mut self, object: &Object<'_>, offset: u64, sink: &mut impl FnMut(Item<'_>)) -> Taken {
+        if object.reader > TRACE_VERSION {
+            self.stage = Stage::Refused(Refused::NewerTrace { version: object.version, reader: object.reader });
+            return Taken::Stopped;
+        }
+        if object.version < TRACE_VERSION {
+            self.stage = Stage::Refused(Refused::NetPerf { version: Some(object.version) });
+            return Taken::Stopped;
+        }
+        if self.trace.is_some() {
+            let problem = Problem { kind: ProblemKind::DuplicateTrace, offset, block: Some(object.kind), value: None };
+            self.contents.problem(problem, sink);
+            return Taken::Read;
+        }
+        match object.content.first_chunk().map(TraceInfo::read) {
+            Some(Ok(trace)) => {
+                self.trace = Some(trace);
+                sink(Item::Trace(trace));
+                Taken::Read
+            }
+            _ => {
+                self.stop(ProblemKind::BadTrace, 0, None, sink);
+                Taken::Stopped
+            }
+        }
+    }
+
+    fn skip_trailing(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> usize {
+        if !bytes.is_empty() && self.contents.problems.get(ProblemKind::TrailingBytes) == 0 {
+            let problem = Problem { kind: ProblemKind::TrailingBytes, offset: self.offset, block: None, value: None };
+            self.contents.problem(problem, sink);
+        }
+        bytes.len()
+    }
+
+    fn end(&mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<StreamEnd, Refused> {
+        let pending = core::mem::take(&mut self.pending);
+        let mut cut = None;
+        let mut missing = None;
+        match &self.stage {
+            Stage::Refused(refused) => return Err(refused.clone()),
+            Stage::Ended => return Ok(StreamEnd::Complete),
+            Stage::Damaged { offset } => return Ok(StreamEnd::Damaged { offset: *offset }),
+            Stage::Start => {
+                if let Some(refused) = header::judge_short(&pending) {
+                    return Err(refused);
+                }
+            }
+            Stage::Objects => {
+                if let Step::Need { bytes, begun: Some(object) } = read_object(&pending, self.offset) {
+                    missing = bytes.checked_sub(pending.len()).and_then(|bytes| i64::try_from(bytes).ok());
+                    cut = Some(CutBlock {
+                        kind: object.kind,
+                        offset: self.offset.saturating_add(object.content_at as u64),
+                        declared: object.declared as u64,
+                        present: object.content.len() as u64,
+                    });
+                    let extent = if object.content.len() == object.declared { Extent::Whole } else { Extent::Cut };
+                    // A trace object is of use only as a whole.
+                    if object.kind != BlockKind::Trace || extent == Extent::Whole {
+                        self.take_object(&object, extent, sink);
+                    }
+                }
+            }
+        }
+        // A block that needed only its end tag may have been the one that is wrong.
+        match &self.stage {
+            Stage::Refused(refused) => return Err(refused.clone()),
+            Stage::Damaged { offset } => return Ok(StreamEnd::Damaged { offset: *offset }),
+            _ => {}
+        }
+        let offset = self.bytes;
+        let block = cut.map(|block| block.kind);
+        self.contents.problem(Problem { kind: ProblemKind::Cut, offset, block, value: missing }, sink);
+        Ok(StreamEnd::Cut { offset, block: cut })
+    }
+}
+
+enum Taken {
+    Read,
+    Stopped,
+}

@@ -1,0 +1,79 @@
+//! EventPipe stream bytes to events.
+//!
+//! A .NET runtime writes what happens in it as a *nettrace* stream, into a file or down its diagnostics socket. This crate
+//! turns those bytes into [`Item`]s as they come:
+//!
+//! ```
+//! use strata_nettrace::{Decoder, Item};
+//!
+//! # fn read() -> Option<Vec<u8>> { None }
+//! # fn main() -> Result<(), strata_nettrace::Refused> {
+//! let mut decoder = Decoder::new();
+//! let mut with_stack = 0;
+//! let mut sink = |item: Item<'_>| {
+//!     if let Item::Event(event) = item {
+//!         with_stack += u64::from(event.stack.is_some());
+//!     }
+//! };
+//! # let mut stream = vec![b"Nettrace".to_vec()].into_iter();
+//! while let Some(bytes) = stream.next() {
+//!     decoder.feed(&bytes, &mut sink)?;
+//! }
+//! let summary = decoder.finish(&mut sink)?;
+//! assert_eq!(summary.events, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - The same code serves a live socket, a pipe and a finished file: how the bytes are cut into chunks changes nothing in
+//!   what comes out.
+//! - Whole blocks are read in place; only a block that straddles two chunks is copied (at most [`MAX_BLOCK_BYTES`]).
+//! - What could not be read is an [`Item::Problem`] with its offset and a count in [`Summary`]; reading goes on at the next
+//!   block where the stream still says where that is. Nothing panics on hostile bytes, and no allocation is larger than
+//!   the bytes present justify.
+//! - Events the *runtime* dropped show as [`Item::Gap`] and in [`Loss`].
+//! - Items come in stream order. Events of one capture thread are in time order, those of different threads are not.
+//! - Times are ticks of the stream's clock ([`TraceInfo::ticks_per_second`]); on Linux these are `CLOCK_MONOTONIC`
+//!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
+//!
+//! [`runtime`] gives the runtime's own events a type. Source of the format: the nettrace description in the .NET
+//! diagnostics documentation, versions 4 and 5 (which share one version number on the wire). NetPerf (1 to 3) and version 6
+//! streams are [`Refused`] by name.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
+)]
+
+mod blob;
+mod block;
+mod cursor;
+mod decoder;
+mod event;
+mod fields;
+mod framing;
+mod header;
+mod loss;
+mod metadata;
+mod problem;
+pub mod runtime;
+mod sequence;
+mod stack;
+mod summary;
+mod text;
+mod trace;
+
+pub use decoder::Decoder;
+pub use event::{Event, EventHeader, Guid, Item};
+pub use fields::{Field, FieldType, Fields};
+pub use framing::MAX_BLOCK_BYTES;
+pub use header::Refused;
+pub use loss::{Gap, Loss, ThreadLoss};
+pub use metadata::Metadata;
+pub use problem::{BlockKind, Problem, ProblemCounts, ProblemKind};
+pub use sequence::SequencePoint;
+pub use stack::{PointerSize, Stack};
+pub use summary::{BlockCounts, CutBlock, StreamEnd, Summary};
+pub use text::Utf16;
+pub use trace::{TraceInfo, UtcTime};

@@ -1,0 +1,194 @@
+//! Events the runtime dropped, by the numbers it gives them.
+
+use rustc_hash::FxHashMap;
+
+/// Capture threads remembered at once; beyond, those silent for longest are let go.
+const MAX_THREADS: usize = 5000;
+
+/// Events of one capture thread that never reached the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// The thread that tried to write them.
+    pub capture_thread: u64,
+    /// How many, or `None` when the numbers went backwards without starting again, so that it cannot be told.
+    pub lost: Option<u32>,
+    /// Time of the thread's last event before them, ticks.
+    pub after: u64,
+    /// Time of the event or sequence point that shows them, ticks.
+    pub before: u64,
+    /// Where that is: bytes from the start of the stream.
+    pub offset: u64,
+}
+
+/// What was lost of one capture thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadLoss {
+    /// OS thread id in the traced process' pid namespace.
+    pub capture_thread: u64,
+    /// Events known to be lost.
+    pub lost: u64,
+    /// Places where something was lost.
+    pub gaps: u64,
+    /// Places among these where the amount is unknown.
+    pub unknown: u64,
+    /// Time of the last event before the first gap, ticks.
+    pub after: u64,
+    /// Time of the event or sequence point behind the last gap, ticks.
+    pub before: u64,
+}
+
+/// What the stream says the runtime dropped.
+///
+/// A thread's first number is taken as it comes: an attached session may begin with any. Numbers that fall back to 1 are a
+/// new thread with a used id, not a loss. Events in blocks that this reader had to drop look the same as events the runtime
+/// dropped, and are in these counts too.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Loss {
+    /// Events known to be lost, of all threads.
+    pub lost: u64,
+    /// Places where the amount is unknown, of all threads.
+    pub unknown: u64,
+    /// Per thread, by thread id; only threads that lost something. Leaves out threads that were let go because there were
+    /// too many.
+    pub threads: Vec<ThreadLoss>,
+    /// Capture threads that were let go because over 5000 were alive at once; their losses are in the totals.
+    pub forgotten_threads: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    id: u64,
+    sequence: u32,
+    time: u64,
+    seen: u64,
+    loss: Option<ThreadLoss>,
+}
+
+/// Follows the numbers of each capture thread.
+#[derive(Default)]
+pub(crate) struct LossTracker {
+    threads: Vec<Thread>,
+    index: FxHashMap<u64, u32>,
+    /// Index of the thread spoken of last.
+    current: usize,
+    /// Counts thread changes: a clock for "silent for longest".
+    clock: u64,
+    total: Loss,
+}
+
+impl LossTracker {
+    /// An event with a number of its own. Events numbered one up need no call each: [`LossTracker::settle`] afterwards.
+    pub(crate) fn event(&mut self, thread: u64, sequence: u32, time: u64, offset: u64) -> Option<Gap> {
+        let (state, new) = self.thread(thread);
+        let (expected, after) = (state.sequence.wrapping_add(1), state.time);
+        state.sequence = sequence;
+        state.time = time;
+        let distance = sequence.wrapping_sub(expected);
+        if new || distance == 0 {
+            return None;
+        }
+        let lost = match distance.cast_signed() {
+            1.. => Some(distance),
+            _ if sequence == 1 => return None,
+            _ => None,
+        };
+        Some(self.record(Gap { capture_thread: thread, lost, after, before: time, offset }))
+    }
+
+    /// The last event so far of the thread spoken of last had this number and time.
+    pub(crate) fn settle(&mut self, sequence: u32, time: u64) {
+        if let Some(state) = self.threads.get_mut(self.current) {
+            state.sequence = sequence;
+            state.time = time;
+        }
+    }
+
+    /// A sequence point says that the thread's last number was at least this.
+    pub(crate) fn sequence_point(&mut self, thread: u64, sequence: u32, time: u64, offset: u64) -> Option<Gap> {
+        let (state, new) = self.thread(thread);
+        let (seen, after) = (state.sequence, state.time);
+        let lost = sequence.wrapping_sub(seen);
+        // It is a lower bound: a smaller number than seen is no loss.
+        if !new && lost.cast_signed() <= 0 {
+            return None;
+        }
+        state.sequence = sequence;
+        if new {
+            state.time = time;
+        }
+        // Before version 6 a number for a thread of which nothing was seen, or 0, tells of no loss: the thread may have
+        // been there before the session, or have a used id.
+        if new || seen == 0 {
+            return None;
+        }
+        Some(self.record(Gap { capture_thread: thread, lost: Some(lost), after, before: time, offset }))
+    }
+
+    fn record(&mut self, gap: Gap) -> Gap {
+        let lost = u64::from(gap.lost.unwrap_or(0));
+        let unknown = u64::from(gap.lost.is_none());
+        self.total.lost = self.total.lost.saturating_add(lost);
+        self.total.unknown = self.total.unknown.saturating_add(unknown);
+        let (thread, _) = self.thread(gap.capture_thread);
+        let loss = thread.loss.get_or_insert(ThreadLoss {
+            capture_thread: gap.capture_thread,
+            lost: 0,
+            gaps: 0,
+            unknown: 0,
+            after: gap.after,
+            before: gap.before,
+        });
+        loss.lost = loss.lost.saturating_add(lost);
+        loss.gaps = loss.gaps.saturating_add(1);
+        loss.unknown = loss.unknown.saturating_add(unknown);
+        loss.before = gap.before;
+        gap
+    }
+
+    /// The state of a thread, and whether it is new.
+    #[expect(clippy::indexing_slicing, reason = "every index in the map is one of the vector's, both change together")]
+    fn thread(&mut self, id: u64) -> (&mut Thread, bool) {
+        self.clock = self.clock.wrapping_add(1);
+        let seen = self.clock;
+        let current = self.threads.get(self.current).is_some_and(|thread| thread.id == id);
+        if !current && let Some(index) = self.index.get(&id) {
+            self.current = *index as usize;
+        } else if !current {
+            return (self.add_thread(id), true);
+        }
+        let thread = &mut self.threads[self.current];
+        thread.seen = seen;
+        (thread, false)
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "the index is that of the element pushed just before")]
+    fn add_thread(&mut self, id: u64) -> &mut Thread {
+        if self.threads.len() >= MAX_THREADS {
+            self.forget_silent();
+        }
+        let index = self.threads.len();
+        self.index.insert(id, index as u32);
+        self.threads.push(Thread { id, sequence: 0, time: 0, seen: self.clock, loss: None });
+        self.current = index;
+        &mut self.threads[index]
+    }
+
+    /// Lets the half go that was silent for longest: half, so that a stream of ever new threads pays for a sort once in a
+    /// few thousand of them.
+    fn forget_silent(&mut self) {
+        self.threads.sort_unstable_by_key(|thread| core::cmp::Reverse(thread.seen));
+        let gone = self.threads.len().saturating_sub(MAX_THREADS / 2);
+        self.threads.truncate(MAX_THREADS / 2);
+        self.total.forgotten_threads = self.total.forgotten_threads.saturating_add(gone as u64);
+        self.index.clear();
+        self.index.extend(self.threads.iter().zip(0..).map(|(thread, index)| (thread.id, index)));
+    }
+
+    /// Everything lost so far.
+    pub(crate) fn loss(&self) -> Loss {
+        let mut loss = self.total.clone();
+        loss.threads = self.threads.iter().filter_map(|thread| thread.loss).collect();
+        loss.threads.sort_unstable_by_key(|thread| thread.capture_thread);
+        loss
+    }
+}

@@ -1,0 +1,157 @@
+//! Definitions of events.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::cursor::Cursor;
+use crate::fields::{self, Fields};
+use crate::problem::Damage;
+use crate::runtime::Known;
+use crate::text::Utf16;
+
+/// What the stream says about one kind of event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    /// The id by which this stream's events name this definition.
+    pub id: u32,
+    /// Name of the provider, which is also its identity.
+    pub provider: Box<str>,
+    /// Id of the event within its provider.
+    pub event_id: u32,
+    /// Name of the event; empty for the runtime's own events.
+    pub name: Box<str>,
+    /// Keywords by which a session can ask for the event.
+    pub keywords: u64,
+    /// Version of the payload.
+    pub version: u32,
+    /// Level: 1 critical to 5 verbose, 0 always.
+    pub level: u32,
+    /// Opcode as stated by the stream (version 5 only); see [`Metadata::opcode`].
+    pub stated_opcode: Option<u8>,
+    /// Fields of the payload.
+    pub fields: Fields,
+    /// Which of the runtime's events this is: looked up once, here, so that no event compares names.
+    pub(crate) known: Option<Known>,
+}
+
+/// Opcode of an event that opens a span.
+const START: u8 = 1;
+/// Opcode of an event that closes a span.
+const STOP: u8 = 2;
+
+impl Metadata {
+    /// The opcode that counts: 1 starts a span and 2 ends it.
+    ///
+    /// What the stream states wins unless it is 0 or absent; then a name that ends in `Start` means 1 and one that ends in
+    /// `Stop` means 2, because older event sources say it only there. So pairs match whichever way they were written, and a
+    /// stated opcode is never overruled by a name.
+    pub fn opcode(&self) -> u8 {
+        match self.stated_opcode {
+            Some(opcode) if opcode != 0 => opcode,
+            _ if self.name.ends_with("Start") => START,
+            _ if self.name.ends_with("Stop") => STOP,
+            _ => 0,
+        }
+    }
+
+    /// Reads the payload of a metadata blob. An unreadable field list leaves the rest of the definition usable.
+    pub(crate) fn read(payload: &[u8]) -> Result<Self, Damage> {
+        let mut cursor = Cursor::new(payload);
+        let id = cursor.u32()?;
+        let provider = Utf16::read(&mut cursor)?.to_string().into_boxed_str();
+        let event_id = cursor.u32()?;
+        let name = Utf16::read(&mut cursor)?.to_string().into_boxed_str();
+        let keywords = cursor.u64()?;
+        let version = cursor.u32()?;
+        let level = cursor.u32()?;
+        if id == 0 {
+            return Err(Damage::BadSize);
+        }
+        let known = Known::find(&provider, event_id);
+        let mut metadata = Self {
+            id,
+            provider,
+            event_id,
+            name,
+            keywords,
+            version,
+            level,
+            stated_opcode: None,
+            fields: Fields::Opaque,
+            known,
+        };
+        if let Ok(fields) = fields::read_v1(&mut cursor, 0) {
+            metadata.fields = Fields::Known(fields);
+            if metadata.read_tags(&mut cursor).is_err() {
+                metadata.fields = Fields::Opaque;
+            }
+        }
+        Ok(metadata)
+    }
+
+    fn read_tags(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Damage> {
+        while !cursor.is_empty() {
+            let size = cursor.u32()?;
+            let kind = cursor.u8()?;
+            let mut tag = Cursor::new(cursor.take(size as usize)?);
+            match kind {
+                1 => self.stated_opcode = Some(tag.u8()?),
+                2 => {
+                    let fields = fields::read_v2(&mut tag, 0)?;
+                    if matches!(&self.fields, Fields::Known(v1) if v1.is_empty()) {
+                        self.fields = Fields::Known(fields);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All definitions of the stream, found by id.
+#[derive(Default)]
+pub(crate) struct MetadataTable {
+    all: Vec<Metadata>,
+    /// Index + 1 by id, for the small ids that runtimes give.
+    near: Vec<u32>,
+    /// Index by id for the others: no stream can make `near` larger than its own definitions justify.
+    far: HashMap<u32, u32>,
+}
+
+impl MetadataTable {
+    pub(crate) fn all(&self) -> &[Metadata] {
+        &self.all
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<&Metadata> {
+        let index = match self.near.get(id as usize) {
+            Some(index) if *index > 0 => index.wrapping_sub(1),
+            _ => *self.far.get(&id)?,
+        };
+        self.all.get(index as usize)
+    }
+
+    /// Adds a definition unless there is one with its id; says whether it did.
+    pub(crate) fn define(&mut self, metadata: Metadata) -> bool {
+        let id = metadata.id;
+        if self.get(id).is_some() {
+            return false;
+        }
+        let Ok(index) = u32::try_from(self.all.len()) else { return false };
+        let near_limit = index.saturating_mul(4).saturating_add(64);
+        if id < near_limit {
+            if self.near.len() <= id as usize {
+                self.near.resize((id as usize).saturating_add(1), 0);
+            }
+            if let Some(slot) = self.near.get_mut(id as usize) {
+                *slot = index.saturating_add(1);
+            }
+        } else if let Entry::Vacant(slot) = self.far.entry(id) {
+            slot.insert(index);
+        }
+        self.all.push(metadata);
+        true
+    }
+}

@@ -1,0 +1,137 @@
+//! The trace object: whose stream this is, and how its clock relates to UTC.
+
+use crate::cursor::Cursor;
+use crate::problem::Damage;
+use crate::stack::PointerSize;
+
+/// Bytes of the trace object's payload in versions 4 and 5.
+pub(crate) const TRACE_BYTES: usize = 48;
+
+/// What the stream says about itself and the traced process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceInfo {
+    /// Wall clock time at `sync_ticks`.
+    pub utc: UtcTime,
+    /// The stream's clock at `utc`, ticks.
+    pub sync_ticks: u64,
+    /// Ticks in a second. On Linux 1,000,000,000: ticks are `CLOCK_MONOTONIC` nanoseconds.
+    pub ticks_per_second: u64,
+    /// Size of a pointer in the traced process.
+    pub pointer_size: PointerSize,
+    /// Process id in the traced process' own pid namespace.
+    pub process_id: u32,
+    /// Processors the traced process saw.
+    pub processors: u32,
+    /// Intended time between samples, ns; informative and not reliable.
+    pub sampling_period_ns: u32,
+}
+
+impl TraceInfo {
+    pub(crate) fn read(bytes: &[u8; TRACE_BYTES]) -> Result<Self, Damage> {
+        let mut cursor = Cursor::new(bytes);
+        let (year, month, _day_of_week, day) = (cursor.u16()?, cursor.u16()?, cursor.u16()?, cursor.u16()?);
+        let utc = UtcTime {
+            year,
+            month,
+            day,
+            hour: cursor.u16()?,
+            minute: cursor.u16()?,
+            second: cursor.u16()?,
+            millisecond: cursor.u16()?,
+        };
+        let info = Self {
+            utc,
+            sync_ticks: cursor.u64()?,
+            ticks_per_second: cursor.u64()?,
+            pointer_size: PointerSize::from_bytes(cursor.u32()?).ok_or(Damage::BadSize)?,
+            process_id: cursor.u32()?,
+            processors: cursor.u32()?,
+            sampling_period_ns: cursor.u32()?,
+        };
+        // A clock that stands still or runs backwards makes every time meaningless.
+        if info.ticks_per_second == 0 || i64::try_from(info.ticks_per_second).is_err() {
+            return Err(Damage::BadSize);
+        }
+        Ok(info)
+    }
+
+    /// A time of this stream as nanoseconds of its own clock (on Linux: of `CLOCK_MONOTONIC`), saturating.
+    pub fn nanoseconds(&self, ticks: u64) -> u64 {
+        if self.ticks_per_second == 1_000_000_000 {
+            return ticks;
+        }
+        let nanoseconds =
+            u128::from(ticks).saturating_mul(1_000_000_000).checked_div(u128::from(self.ticks_per_second));
+        nanoseconds.and_then(|value| u64::try_from(value).ok()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A wall clock time in UTC with the stream's precision of a millisecond, as the stream spells it (not checked).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct UtcTime {
+    /// Year of the common era.
+    pub year: u16,
+    /// Month, from 1.
+    pub month: u16,
+    /// Day of the month, from 1.
+    pub day: u16,
+    /// Hour, from 0.
+    pub hour: u16,
+    /// Minute, from 0.
+    pub minute: u16,
+    /// Second, from 0.
+    pub second: u16,
+    /// Millisecond, from 0.
+    pub millisecond: u16,
+}
+
+impl UtcTime {
+    /// Milliseconds since 1970-01-01T00:00:00Z, or `None` when the month or day is not one.
+    pub fn unix_milliseconds(&self) -> Option<i64> {
+        if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) {
+            return None;
+        }
+        // Years counted from March, so that the leap day is the last day of its year.
+        let (year, month) = (i64::from(self.year), i64::from(self.month));
+        let early = i64::from(self.month <= 2);
+        let year = year.checked_sub(early)?;
+        let month = month.checked_add(early.checked_mul(12)?)?.checked_sub(3)?;
+        let day_of_year = month.checked_mul(153)?.checked_add(2)?.checked_div(5)?.checked_add(i64::from(self.day))?;
+        let leap_days = year.div_euclid(4).checked_sub(year.div_euclid(100))?.checked_add(year.div_euclid(400))?;
+        let days = year.checked_mul(365)?.checked_add(leap_days)?.checked_add(day_of_year)?.checked_sub(719_469)?;
+        let hours = days.checked_mul(24)?.checked_add(i64::from(self.hour))?;
+        let minutes = hours.checked_mul(60)?.checked_add(i64::from(self.minute))?;
+        let seconds = minutes.checked_mul(60)?.checked_add(i64::from(self.second))?;
+        seconds.checked_mul(1000)?.checked_add(i64::from(self.millisecond))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wall_clock_times() {
+        let time = |year, month, day, hour, minute, second, millisecond| UtcTime {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            millisecond,
+        };
+        let cases = [
+            (time(1970, 1, 1, 0, 0, 0, 0), Some(0)),
+            (time(2000, 2, 29, 12, 0, 0, 1), Some(951_825_600_001)),
+            (time(2026, 7, 3, 1, 2, 3, 4), Some(1_783_040_523_004)),
+            (time(1969, 12, 31, 23, 59, 59, 999), Some(-1)),
+            (time(2026, 0, 3, 1, 2, 3, 4), None),
+            (time(2026, 13, 3, 1, 2, 3, 4), None),
+            (time(0, 1, 1, 0, 0, 0, 0), Some(-62_167_219_200_000)),
+        ];
+        for (time, expected) in cases {
+            assert_eq!(time.unix_milliseconds(), expected, "{time:?}");
+        }
+    }
+}

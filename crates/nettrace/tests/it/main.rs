@@ -1,0 +1,9 @@
+//! Streams built from the format's description, and real ones with known answers.
+
+mod chunks;
+mod corpus;
+mod damage;
+mod loss;
+mod runtime;
+mod seen;
+mod stream;
