@@ -149,7 +149,7 @@ impl StackTable {
             let position = cursor.position();
             let bytes =
                 cursor.u32().and_then(|bytes| cursor.take(bytes as usize)).map_err(|damage| (damage, position))?;
-            let uneven = bytes.len() % pointer_size.bytes();
+            let uneven = bytes.len() & pointer_size.bytes().wrapping_sub(1);
             if uneven != 0 {
                 problem(ProblemKind::UnevenStack, position, Some(bytes.len() as i64));
             }

@@ -3,4 +3,4 @@
 
 #![forbid(unsafe_code)]
 
-pub mod perfdata;
+pub mod nettrace;
