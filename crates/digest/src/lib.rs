@@ -15,5 +15,5 @@ mod visible;
 pub use groups::{Group, Groups};
 pub use loss::{Counted, LossSummary};
 pub use quality::quality;
-pub use tree::{CallTree, Node, NodeId, Place, Weight};
+pub use tree::{CallTree, Children, Node, NodeId, Place, Weight};
 pub use visible::visible;

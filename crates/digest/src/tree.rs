@@ -3,7 +3,7 @@
 use crate::{Group, Groups};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use strata_profile::{Cut, Profile, Sample, StackEnd, StackId, ThreadId};
+use strata_profile::{Cut, Handle, Profile, Sample, StackEnd, StackId, ThreadId};
 
 /// Names one [`Node`] of a [`CallTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +98,9 @@ impl CallTree {
     /// Builds the tree with frames of one group as one; `root_of` says under which root a thread's samples hang.
     pub fn new(profile: &Profile, groups: &Groups, root_of: impl Fn(ThreadId) -> Option<u32>) -> Self {
         let mut building = Building::default();
+        building.known.reserve(profile.stacks.len());
+        building.rootless.resize(profile.stacks.len(), None);
+        building.tree.leaf_of_sample.reserve(profile.samples.len());
         for sample in &profile.samples {
             let mut base = root_of(sample.thread).map(|root| building.node(None, Place::Root(root)));
             if let StackEnd::Cut(cut) = sample.end {
@@ -132,17 +135,48 @@ impl CallTree {
         totals
     }
 
-    /// The roots and, for each node, what it calls, both in the order of the nodes.
-    pub fn children(&self) -> (Vec<NodeId>, Vec<Vec<NodeId>>) {
-        let mut roots = Vec::new();
-        let mut children = vec![Vec::new(); self.nodes.len()];
-        for (index, node) in (0u32..).zip(&self.nodes) {
-            match node.parent {
-                Some(parent) => children[parent.index()].push(NodeId(index)),
-                None => roots.push(NodeId(index)),
-            }
+    /// What each node calls.
+    pub fn children(&self) -> Children {
+        // Counting sort by parent; position 0 is for the roots.
+        let slot = |node: &Node| node.parent.map_or(0, |parent| parent.index() + 1);
+        let mut starts = vec![0u32; self.nodes.len() + 2];
+        for node in &self.nodes {
+            starts[slot(node) + 1] += 1;
         }
-        (roots, children)
+        for position in 1..starts.len() {
+            starts[position] += starts[position - 1];
+        }
+        let mut next = starts.clone();
+        let mut list = vec![NodeId(0); self.nodes.len()];
+        for (index, node) in (0u32..).zip(&self.nodes) {
+            let at = &mut next[slot(node)];
+            list[*at as usize] = NodeId(index);
+            *at += 1;
+        }
+        Children { starts, list }
+    }
+}
+
+/// What each node of a tree calls, in the order of the nodes.
+#[derive(Clone, Debug)]
+pub struct Children {
+    starts: Vec<u32>,
+    list: Vec<NodeId>,
+}
+
+impl Children {
+    /// The nodes without a caller.
+    pub fn roots(&self) -> &[NodeId] {
+        self.at(0)
+    }
+
+    /// What one node calls.
+    pub fn of(&self, node: NodeId) -> &[NodeId] {
+        self.at(node.index() + 1)
+    }
+
+    fn at(&self, slot: usize) -> &[NodeId] {
+        &self.list[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 }
 
@@ -150,7 +184,10 @@ impl CallTree {
 struct Building {
     tree: CallTree,
     known: FxHashMap<(Option<NodeId>, Place), NodeId>,
-    leaves: FxHashMap<(Option<NodeId>, StackId), NodeId>,
+    /// The nodes of stacks that hang under nothing, which is most of them or all: by stack, without hashing.
+    rootless: Vec<Option<NodeId>>,
+    /// The nodes of stacks that hang under a node of ours.
+    rooted: FxHashMap<(NodeId, StackId), NodeId>,
     pending: Vec<StackId>,
 }
 
@@ -169,8 +206,12 @@ impl Building {
         let mut at = base;
         let mut climb = Some(stack);
         while let Some(stack) = climb {
-            if let Some(&known) = self.leaves.get(&(base, stack)) {
-                at = Some(known);
+            let known = match base {
+                None => self.rootless[stack.index()],
+                Some(base) => self.rooted.get(&(base, stack)).copied(),
+            };
+            if known.is_some() {
+                at = known;
                 break;
             }
             self.pending.push(stack);
@@ -179,7 +220,12 @@ impl Building {
         while let Some(stack) = self.pending.pop() {
             let function = profile.frames[profile.stacks[stack].frame].function;
             let node = self.node(at, Place::Functions(groups.of(function)));
-            self.leaves.insert((base, stack), node);
+            match base {
+                None => self.rootless[stack.index()] = Some(node),
+                Some(base) => {
+                    self.rooted.insert((base, stack), node);
+                }
+            }
             at = Some(node);
         }
         at.expect("a stack has at least its own frame")

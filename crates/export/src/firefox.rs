@@ -16,7 +16,7 @@ use crate::json::{Column, samples_by_thread};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use strata_digest::{CallTree, Groups};
-use strata_profile::{Handle, Profile, Timestamp};
+use strata_profile::{Profile, Timestamp};
 
 #[derive(Serialize)]
 struct Document<M, L, S, T> {
@@ -40,10 +40,11 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         libs: shared::libs(profile),
         shared: shared::shared(profile, &tree, &strings),
         threads: Column(|| {
-            by_thread.iter().enumerate().map(|(index, positions)| {
-                let id = strata_profile::ThreadId::from_index(index);
-                thread::thread(profile, &tree, clock, id, positions)
-            })
+            let nobody = profile.threads.is_empty().then(thread::Identity::nobody).map(|nobody| (nobody, &[][..]));
+            let threads = profile.threads.rows().iter().zip(&by_thread);
+            let threads = threads.map(|(row, positions)| (thread::Identity::of(profile, row), positions.as_slice()));
+            let threads = threads.chain(nobody);
+            threads.map(|(identity, positions)| thread::thread(profile, &tree, clock, identity, positions))
         }),
     };
     let mut out = BufWriter::with_capacity(1 << 16, out);

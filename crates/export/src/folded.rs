@@ -31,14 +31,15 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         Place::Cut(_) | Place::NoFrames => Cow::Owned(place.mark().unwrap_or_default()),
     };
 
-    let (top, mut children) = tree.children();
-    let by_label = |nodes: &mut Vec<NodeId>| {
+    let children = tree.children();
+    let mut waiting: Vec<(NodeId, usize)> = Vec::new();
+    let wait_for = |waiting: &mut Vec<(NodeId, usize)>, nodes: &[NodeId], path_length| {
+        let from = waiting.len();
+        waiting.extend(nodes.iter().map(|&node| (node, path_length)));
         // Last first: the walk takes from the end.
-        nodes.sort_by_cached_key(|node| std::cmp::Reverse(label(tree.nodes[node.index()].place)));
+        waiting[from..].sort_by_cached_key(|&(node, _)| std::cmp::Reverse(label(tree.nodes[node.index()].place)));
     };
-    let mut waiting = top;
-    by_label(&mut waiting);
-    let mut waiting: Vec<(NodeId, usize)> = waiting.into_iter().map(|node| (node, 0)).collect();
+    wait_for(&mut waiting, children.roots(), 0);
     let mut path = String::new();
     while let Some((node, parent_length)) = waiting.pop() {
         path.truncate(parent_length);
@@ -50,9 +51,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         if row.own.samples > 0 {
             writeln!(out, "{path} {}", row.own.samples)?;
         }
-        let below = &mut children[node.index()];
-        by_label(below);
-        waiting.extend(below.drain(..).map(|child| (child, path.len())));
+        wait_for(&mut waiting, children.of(node), path.len());
     }
     out.flush()
 }

@@ -128,8 +128,8 @@ impl Sums {
         let mut function_on_path = vec![0u32; profile.functions.len()];
         let mut group_on_path = vec![0u32; groups.len()];
         let totals = tree.totals();
-        let (roots, children) = tree.children();
-        let mut steps: Vec<Step> = roots.into_iter().map(Step::Enter).collect();
+        let children = tree.children();
+        let mut steps: Vec<Step> = children.roots().iter().copied().map(Step::Enter).collect();
         while let Some(step) = steps.pop() {
             let (Step::Enter(id) | Step::Leave(id)) = step;
             let node = &tree.nodes[id.index()];
@@ -138,7 +138,7 @@ impl Sums {
                 Place::Root(_) | Place::Cut(_) | Place::NoFrames => {
                     if let Step::Enter(_) = step {
                         sums.no_frames.add(node.own);
-                        steps.extend(children[id.index()].iter().copied().map(Step::Enter));
+                        steps.extend(children.of(id).iter().copied().map(Step::Enter));
                     }
                     continue;
                 }
@@ -156,7 +156,7 @@ impl Sums {
                     function_on_path[function] += 1;
                     group_on_path[group] += 1;
                     steps.push(Step::Leave(id));
-                    steps.extend(children[id.index()].iter().copied().map(Step::Enter));
+                    steps.extend(children.of(id).iter().copied().map(Step::Enter));
                 }
                 Step::Leave(_) => {
                     function_on_path[function] -= 1;

@@ -114,8 +114,8 @@ enum What {
 
 impl<'p> Walk<'p, '_> {
     fn run(&mut self) {
-        let (roots, mut children) = self.calls.children();
-        self.wait_for(None, roots);
+        let children = self.calls.children();
+        self.wait_for(None, children.roots());
         while let Some(Waiting { parent, what }) = self.waiting.pop() {
             let depth = parent.map_or(0, |parent| self.rows[parent].depth + 1);
             let here = self.rows.len();
@@ -137,14 +137,15 @@ impl<'p> Walk<'p, '_> {
                 What::Node(id) => {
                     let row = self.row(id, parent, depth);
                     self.rows.push(row);
-                    self.wait_for(Some(here), std::mem::take(&mut children[id.index()]));
+                    self.wait_for(Some(here), children.of(id));
                 }
             }
         }
     }
 
     /// Puts what `parent` calls on the list, the costliest to be taken first, the pruned ones last.
-    fn wait_for(&mut self, parent: Option<usize>, mut nodes: Vec<NodeId>) {
+    fn wait_for(&mut self, parent: Option<usize>, nodes: &[NodeId]) {
+        let mut nodes = nodes.to_vec();
         let mut pruned = (0, Weight::default());
         nodes.retain(|node| {
             let total = self.totals[node.index()];

@@ -4,7 +4,7 @@ use super::{Clock, milliseconds};
 use crate::json::Column;
 use serde::Serialize;
 use strata_digest::CallTree;
-use strata_profile::{Profile, Sample, ThreadId, Timestamp};
+use strata_profile::{Profile, Sample, Timestamp};
 
 #[derive(Serialize)]
 struct Thread<'p, S> {
@@ -18,13 +18,39 @@ struct Thread<'p, S> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Identity<'p> {
+pub(super) struct Identity<'p> {
     process_type: &'static str,
     process_name: String,
     pid: String,
     tid: u32,
     name: std::borrow::Cow<'p, str>,
     is_main_thread: bool,
+}
+
+impl<'p> Identity<'p> {
+    pub(super) fn of(profile: &'p Profile, thread: &'p strata_profile::Thread) -> Self {
+        let process = &profile.processes[thread.process];
+        Self {
+            process_type: "default",
+            process_name: if process.name.is_empty() { format!("pid {}", process.pid) } else { process.name.clone() },
+            pid: process.pid.to_string(),
+            tid: thread.tid,
+            name: if thread.name.is_empty() { format!("tid {}", thread.tid).into() } else { (&*thread.name).into() },
+            is_main_thread: thread.tid == process.pid,
+        }
+    }
+
+    /// The profiler cannot show a profile without threads, so one says that there are none.
+    pub(super) fn nobody() -> Self {
+        Self {
+            process_type: "default",
+            process_name: "nothing was recorded".to_owned(),
+            pid: "0".to_owned(),
+            tid: 0,
+            name: "no thread was seen".into(),
+            is_main_thread: true,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -66,22 +92,14 @@ pub(super) fn thread<'a>(
     profile: &'a Profile,
     tree: &'a CallTree,
     clock: Clock,
-    id: ThreadId,
+    identity: Identity<'a>,
     positions: &'a [u32],
 ) -> impl Serialize + use<'a> {
-    let thread = &profile.threads[id];
-    let process = &profile.processes[thread.process];
     let samples = move || positions.iter().map(|&position| -> &'a Sample { &profile.samples[position as usize] });
     let first: Option<Timestamp> = samples().next().map(|sample| sample.time);
+    let weight = Column(move || samples().map(|sample| milliseconds(sample.cpu_ns)));
     Thread {
-        identity: Identity {
-            process_type: "default",
-            process_name: if process.name.is_empty() { format!("pid {}", process.pid) } else { process.name.clone() },
-            pid: process.pid.to_string(),
-            tid: thread.tid,
-            name: if thread.name.is_empty() { format!("tid {}", thread.tid).into() } else { (&*thread.name).into() },
-            is_main_thread: thread.tid == process.pid,
-        },
+        identity,
         life: Life {
             process_startup_time: 0.0,
             process_shutdown_time: None,
@@ -92,7 +110,7 @@ pub(super) fn thread<'a>(
         samples: Samples {
             stack: Column(move || positions.iter().map(|&position| tree.leaf_of_sample[position as usize].index())),
             time: Column(move || samples().map(move |sample| clock.ms(sample.time))),
-            weight: clock.has_cpu_time.then(|| Column(move || samples().map(|sample| milliseconds(sample.cpu_ns)))),
+            weight: clock.has_cpu_time.then_some(weight),
             weight_type: if clock.has_cpu_time { "tracing-ms" } else { "samples" },
             thread_cpu_delta: Column(move || samples().map(|sample| sample.cpu_ns)),
             length: positions.len(),
