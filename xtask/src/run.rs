@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// How many of the last lines of a failed command's standard error are repeated.
-const LAST_LINES: usize = 12;
+const LAST_LINES: usize = 30;
 
 /// Runs to the end with its output kept; fails on any exit code but 0.
 pub(crate) fn quietly(command: &mut Command) -> Result<Output> {

@@ -71,7 +71,7 @@ fn tests(layout: &Layout) -> Result<()> {
     if run::on_path("cargo-nextest").is_some() {
         return run::loudly(cargo(layout).args(["nextest", "run", "--workspace", "--no-fail-fast"]));
     }
-    run::loudly(cargo(layout).args(["test", "--workspace", "--all-targets", "--no-fail-fast"]))
+    run::loudly(cargo(layout).args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
 }
 
 fn docs(layout: &Layout) -> Result<()> {
@@ -122,7 +122,8 @@ fn fuzz_inputs(folder: &Path, target: &str, command: &mut Command) -> Result<()>
 fn cargo_fuzz(program: &Path, layout: &Layout) -> Command {
     let mut command = Command::new(program);
     // cargo-fuzz asks the compiler for unstable flags, which a stable one takes only so.
-    command.current_dir(&layout.root).env("RUSTC_BOOTSTRAP", "1");
+    // Without its own backtrace, what it says last is the input that failed.
+    command.current_dir(&layout.root).env("RUSTC_BOOTSTRAP", "1").env("RUST_BACKTRACE", "0");
     command
 }
 
