@@ -81,6 +81,12 @@ impl<'a> Cursor<'a> {
     pub(crate) fn items(&mut self, count: u64, item_size: u64, field: &'static str) -> Result<&'a [u8], RecordError> {
         self.take(count.saturating_mul(item_size), field)
     }
+
+    /// The next `count` groups of eight bytes; `count` comes from the input and may be anything.
+    #[inline]
+    pub(crate) fn words(&mut self, count: u64, field: &'static str) -> Result<&'a [[u8; 8]], RecordError> {
+        Ok(self.items(count, 8, field)?.as_chunks().0)
+    }
 }
 
 /// `bytes` up to its first NUL, or all of it.

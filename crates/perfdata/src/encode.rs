@@ -263,8 +263,14 @@ fn push_u64(out: &mut Vec<u8>, value: u64) {
 }
 
 fn push_words(out: &mut Vec<u8>, words: &Words<'_>) {
-    for word in words.iter() {
-        push_u64(out, word);
+    match words {
+        Words::Bytes(groups) => out.extend_from_slice(groups.as_flattened()),
+        Words::Words(words) => {
+            let start = out.len();
+            out.resize(start.saturating_add(words.len().saturating_mul(8)), 0);
+            let (room, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut();
+            room.iter_mut().zip(*words).for_each(|(room, word)| *room = word.to_le_bytes());
+        }
     }
 }
 

@@ -188,7 +188,7 @@ fn parse_sample<'a>(mut cursor: Cursor<'a>, format: &RecordFormat) -> Result<(Sa
     }
     if format.has(sample_type::CALLCHAIN) {
         let count = cursor.u64("callchain nr")?;
-        sample.callchain = Callchain { words: Words::Bytes(cursor.items(count, 8, "callchain ips")?) };
+        sample.callchain = Callchain { words: Words::Bytes(cursor.words(count, "callchain ips")?) };
     }
     if format.has(sample_type::RAW) {
         let size = cursor.u32("raw size")?;
@@ -214,7 +214,7 @@ fn parse_user_regs<'a>(cursor: &mut Cursor<'a>, mask: u64) -> Result<Option<User
         2 => RegsAbi::Bits64,
         other => RegsAbi::Unknown(other),
     };
-    let values = Words::Bytes(cursor.items(u64::from(mask.count_ones()), 8, "user regs")?);
+    let values = Words::Bytes(cursor.words(u64::from(mask.count_ones()), "user regs")?);
     Ok(Some(UserRegs { abi, mask, values }))
 }
 

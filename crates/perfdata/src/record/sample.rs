@@ -25,8 +25,8 @@ pub struct Sample<'a> {
 /// A borrowed run of u64: eight-byte little-endian groups of a record, or words in memory.
 #[derive(Clone, Copy)]
 pub enum Words<'a> {
-    /// Little-endian bytes; what is past the last whole group does not count.
-    Bytes(&'a [u8]),
+    /// Little-endian bytes.
+    Bytes(&'a [[u8; 8]]),
     /// Words.
     Words(&'a [u64]),
 }
@@ -35,7 +35,7 @@ impl<'a> Words<'a> {
     /// How many.
     pub fn len(&self) -> usize {
         match self {
-            Words::Bytes(bytes) => bytes.len() / 8,
+            Words::Bytes(groups) => groups.len(),
             Words::Words(words) => words.len(),
         }
     }
@@ -48,10 +48,7 @@ impl<'a> Words<'a> {
     /// The one at `index`.
     pub fn get(&self, index: usize) -> Option<u64> {
         match self {
-            Words::Bytes(bytes) => {
-                let start = index.checked_mul(8)?;
-                bytes.get(start..)?.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
-            }
+            Words::Bytes(groups) => groups.get(index).map(|group| u64::from_le_bytes(*group)),
             Words::Words(words) => words.get(index).copied(),
         }
     }
