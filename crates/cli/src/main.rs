@@ -1,25 +1,45 @@
-//! x
-use std::time::Duration;
-fn main() {
-    let mut args = std::env::args().skip(1);
-    let what = args.next().unwrap();
-    let target = if what == "-p" {
-        strata_record::Target::Process(args.next().unwrap().parse().unwrap())
-    } else {
-        strata_record::Target::Command(args.map(Into::into).collect())
-    };
-    let settings = strata_record::Settings {
-        output: "/tmp/x.strata".into(),
-        frequency_hz: 999,
-        stack_bytes: std::env::var("STK").map_or(8192, |v| v.parse().unwrap()),
-        duration: Some(Duration::from_secs(5)),
-        recorder: "strata 0.1.0".into(),
-    };
-    let control = strata_record::Control::new().unwrap();
-    let out = strata_record::record(&target, &settings, &control, &mut |p| {
-        if !matches!(p, strata_record::Progress::Running(_)) {
-            eprintln!("{p:?}")
+//! The `strata` command: arguments said, arguments meant, run.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod convert;
+mod durations;
+mod failure;
+mod load;
+mod output;
+mod ps;
+mod record;
+mod report;
+mod signals;
+mod status;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let asked_for = !error.use_stderr();
+            // Nothing can be said when even this cannot be written.
+            let _ = error.print();
+            return if asked_for { ExitCode::SUCCESS } else { failure::BAD_ARGUMENTS.into() };
         }
-    });
-    eprintln!("{out:#?}");
+    };
+    match run(arguments.command) {
+        Ok(code) => code,
+        Err(failure) => failure.show(),
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Ps => ps::run(),
+        Command::Record(arguments) => record::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+    }
 }

@@ -19,8 +19,9 @@ pub(crate) struct Held {
     ended: Receiver<ExitStatus>,
 }
 
-/// A program that runs.
-pub(crate) struct Child {
+/// A launched program.
+#[derive(Debug)]
+pub struct Child {
     pid: u32,
     ended: Receiver<ExitStatus>,
 }
@@ -97,7 +98,8 @@ impl Held {
 }
 
 impl Child {
-    pub(crate) fn pid(&self) -> u32 {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
         self.pid
     }
 
@@ -109,8 +111,8 @@ impl Child {
         }
     }
 
-    /// Waits until it ends.
-    pub(crate) fn wait(&self) -> Option<ExitStatus> {
+    /// Waits until it ends; `None` when the system could not tell.
+    pub fn wait(&self) -> Option<ExitStatus> {
         self.ended.recv().ok()
     }
 }

@@ -23,6 +23,7 @@ mod target;
 
 pub use control::{Ask, Control};
 pub use error::RecordError;
+pub use launch::Child;
 pub use perf::event::EventKind;
 pub use progress::{Outcome, Progress, Status, StopReason};
 pub use recorder::{Settings, Target, record};

@@ -1,5 +1,6 @@
 //! What a running recording tells.
 
+use crate::launch::Child;
 use crate::perf::event::EventKind;
 use crate::samples::SampleCounts;
 use std::process::ExitStatus;
@@ -90,7 +91,7 @@ impl StopReason {
 }
 
 /// What a finished recording is.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Outcome {
     /// Final counts.
     pub status: Status,
@@ -98,6 +99,8 @@ pub struct Outcome {
     pub reason: StopReason,
     /// How the launched program ended, where one was launched.
     pub exit: Option<ExitStatus>,
+    /// The launched program, when it still runs.
+    pub child: Option<Child>,
     /// .NET processes that were listened to.
     pub runtimes: usize,
 }

@@ -252,11 +252,6 @@ impl Session {
         progress(Progress::Stopping { reason });
         self.sampler_end()?;
         self.stop_runtimes(reason, progress)?;
-        if exit.is_none()
-            && let Watched::Child(child) = &self.watched
-        {
-            exit = child.ended();
-        }
         self.finish(reason, exit)
     }
 
@@ -403,7 +398,11 @@ impl Session {
         self.samples.finish(&features).map_err(|source| RecordError::Write { path, source })?;
         self.recording.write_manifest(&self.manifest)?;
         let runtimes = self.manifest.runtimes.iter().filter(|runtime| !runtime.streams.is_empty()).count();
-        Ok(Outcome { status, reason, exit, runtimes })
+        let child = match self.watched {
+            Watched::Child(child) if exit.is_none() => Some(child),
+            _ => None,
+        };
+        Ok(Outcome { status, reason, exit, child, runtimes })
     }
 }
 

@@ -85,7 +85,7 @@ impl ManagedReader {
             Ok(summary) => summary,
             Err(refused) => return self.damage.push((file.to_owned(), 0, refused.to_string())),
         };
-        self.events_lost = self.events_lost.saturating_add(summary.loss.total());
+        self.events_lost = self.events_lost.saturating_add(summary.loss.lost.saturating_add(summary.loss.unknown));
         if summary.problems.total() > 0 {
             self.damage.push((file.to_owned(), summary.bytes, format!("{} damaged parts", summary.problems.total())));
         } else if summary.end != StreamEnd::Complete {

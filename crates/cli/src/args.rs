@@ -1,0 +1,159 @@
+//! Arguments as they are said.
+
+use crate::durations;
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A sampling profiler for Linux that shows kernel, native and .NET code in one stack.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "Exit codes: 0 ok, 1 could not start, 2 recording failed, 3 bad arguments, 4 not possible on this machine,\n\
+                  5 input unreadable, 6 nothing to show. When a program is launched, its own code passes through\n\
+                  (128 + signal when a signal ended it)."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List .NET processes: which can be attached to, and why the others cannot.
+    Ps,
+    /// Record a running process, or a program from its start.
+    Record(RecordArguments),
+    /// Show a recording as text or JSON.
+    Report(ReportArguments),
+    /// Write a recording in another format.
+    Convert(ConvertArguments),
+}
+
+/// How to record.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("target").required(true).args(["process_id", "name", "program"]),
+    after_help = "Examples:\n  strata record -p 4242 -d 30s\n  strata record -n Shop.Web -o before.strata\n  \
+                  strata record -o profile.json.gz -- dotnet app.dll --port 5000\n\n\
+                  Stop with Ctrl+C (or Enter, when attached at a terminal); once more gives up waiting for the runtime."
+)]
+pub(crate) struct RecordArguments {
+    /// Attach to the process with this id.
+    #[arg(short, long, value_name = "PID")]
+    pub(crate) process_id: Option<u32>,
+    /// Attach to the one process with this name: its program, or the assembly that dotnet runs.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Stop after this long: `30s`, `1m30s`, or dd:hh:mm:ss.
+    #[arg(short, long, value_name = "TIME", value_parser = durations::parse)]
+    pub(crate) duration: Option<Duration>,
+    /// Samples per second and busy processor.
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 999, value_parser = clap::value_parser!(u64).range(1..=20_000))]
+    pub(crate) frequency: u64,
+    /// Where to: a recording folder, or by its ending .json[.gz] (Firefox Profiler), .speedscope.json, .folded.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Bytes of user stack copied with each sample, for code without frame pointers.
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_STACK_BYTES, value_parser = stack_bytes)]
+    pub(crate) stack_size: u32,
+    /// Program to launch, and its arguments.
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// What a measurement showed to be enough: more copies cost more and make hardly any stack whole that was not.
+const DEFAULT_STACK_BYTES: u32 = 8192;
+
+fn stack_bytes(text: &str) -> Result<u32, String> {
+    /// The kernel's limit: a record, stack included, has a 16-bit size.
+    const LIMIT: u32 = 65_528;
+    let bytes: u32 = text.parse().map_err(|_| "a number of bytes is wanted".to_owned())?;
+    if bytes % 8 != 0 || bytes > LIMIT || bytes == 0 {
+        return Err(format!("a multiple of 8 from 8 to {LIMIT} is wanted"));
+    }
+    Ok(bytes)
+}
+
+/// What to show.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// The recording.
+    pub(crate) file: PathBuf,
+    /// Which view of it.
+    #[arg(value_enum, default_value_t = View::Top)]
+    pub(crate) view: View,
+    /// The same as the view `tree`.
+    #[arg(long, conflicts_with = "view")]
+    pub(crate) tree: bool,
+    /// JSON with units in its field names, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Most functions to list in `top`.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) limit: usize,
+    /// Least share of CPU time, in percent, that a row of `tree` must have.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub(crate) min_percent: f64,
+    /// In `tree`, add all threads together.
+    #[arg(long)]
+    pub(crate) merge_threads: bool,
+}
+
+/// A view of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    /// Functions by CPU time.
+    Top,
+    /// Who called what.
+    Tree,
+    /// Threads by CPU time.
+    Threads,
+    /// What is missing.
+    Loss,
+}
+
+/// What to write.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArguments {
+    /// The recording.
+    pub(crate) file: PathBuf,
+    /// Where to, its format by its ending: .json[.gz] (Firefox Profiler), .speedscope.json[.gz], .folded; - for folded stacks
+    /// on standard output.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_said_is_checked() {
+        let check = |words: &[&str], good| {
+            let said = Arguments::try_parse_from(std::iter::once(&"strata").chain(words));
+            assert_eq!(said.is_ok(), good, "{words:?}: {said:?}");
+        };
+        check(&["record", "-p", "7", "-d", "1m30s"], true);
+        check(&["record", "--process-id", "7", "--duration", "00:00:00:30", "--output", "x"], true);
+        check(&["record", "--", "dotnet", "app.dll", "-p", "7"], true);
+        check(&["record", "-n", "Shop", "-F", "99"], true);
+        check(&["record"], false);
+        check(&["record", "-p", "7", "--", "x"], false);
+        check(&["record", "-p", "x"], false);
+        check(&["record", "-p", "7", "-F", "0"], false);
+        check(&["record", "-p", "7", "--stack-size", "100"], false);
+        check(&["report", "a.strata", "tree", "--json"], true);
+        check(&["report", "a.strata", "--tree"], true);
+        check(&["report", "a.strata", "nothing"], false);
+        check(&["convert", "a.strata", "-o", "b.json"], true);
+    }
+}

@@ -1,0 +1,22 @@
+//! `strata convert`.
+
+use crate::args::ConvertArguments;
+use crate::failure::{Failure, to_stdout};
+use crate::load;
+use crate::output;
+use std::path::Path;
+use std::process::ExitCode;
+use strata_export::{Compression, Format, write_profile};
+
+pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
+    let output = &arguments.output;
+    if output == Path::new("-") {
+        let profile = load::profile_with_samples(&arguments.file)?;
+        return to_stdout(|out| write_profile(&profile, Format::Folded, Compression::None, out));
+    }
+    let format = output::format(output)?;
+    let profile = load::profile_with_samples(&arguments.file)?;
+    output::write(&profile, format, output)?;
+    eprintln!("wrote {} ({})", output.display(), output::how_to_look(format.0));
+    Ok(ExitCode::SUCCESS)
+}

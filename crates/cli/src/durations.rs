@@ -1,0 +1,65 @@
+//! How long: `30s`, `1m30s`, `00:00:00:30`.
+
+use std::time::Duration;
+
+/// Reads a time as users of such tools write it: numbers with `h`, `m`, `s` or `ms`, or dd:hh:mm:ss; a bare number is
+/// seconds.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let duration = if text.contains(':') { by_colons(text) } else { by_units(text) };
+    duration
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "a time such as 30s, 1m30s or 00:00:00:30 is wanted".to_owned())
+}
+
+fn by_colons(text: &str) -> Option<Duration> {
+    let fields: Vec<u64> = text.split(':').map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    let [days, hours, minutes, seconds] = *fields.as_slice() else { return None };
+    let total = days.checked_mul(24)?.checked_add(hours)?.checked_mul(60)?.checked_add(minutes)?;
+    Some(Duration::from_secs(total.checked_mul(60)?.checked_add(seconds)?))
+}
+
+fn by_units(text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        let number: u64 = rest.get(..digits)?.parse().ok()?;
+        let after = rest.get(digits..)?;
+        let letters = after.find(|letter: char| letter.is_ascii_digit()).unwrap_or(after.len());
+        let part = match after.get(..letters)? {
+            "h" => Duration::from_secs(number.checked_mul(3600)?),
+            "m" => Duration::from_secs(number.checked_mul(60)?),
+            "s" => Duration::from_secs(number),
+            "ms" => Duration::from_millis(number),
+            "" if digits == text.len() => Duration::from_secs(number),
+            _ => return None,
+        };
+        total = total.checked_add(part)?;
+        rest = after.get(letters..)?;
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let check = |text, seconds: Option<f64>| {
+            assert_eq!(parse(text).ok(), seconds.map(Duration::from_secs_f64), "{text:?}");
+        };
+        check("30s", Some(30.0));
+        check("30", Some(30.0));
+        check("1m30s", Some(90.0));
+        check("2h", Some(7200.0));
+        check("500ms", Some(0.5));
+        check("00:00:00:30", Some(30.0));
+        check("1:02:03:04", Some(93_784.0));
+        for wrong in
+            ["", "s", "30x", "1m30", "0s", "-5s", "1:2", "1:2:3:x", "99999999999999999999s", "9999999999999999h"]
+        {
+            check(wrong, None);
+        }
+    }
+}

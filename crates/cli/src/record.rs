@@ -1,0 +1,186 @@
+//! `strata record`.
+
+use crate::args::RecordArguments;
+use crate::failure::Failure;
+use crate::signals::{self, Meant};
+use crate::status::{self, StatusLine};
+use crate::{load, output};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use strata_export::{Compression, Format};
+use strata_record::{Control, Outcome, Progress, RecordError, Settings, Target};
+
+pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
+    let target = target(arguments)?;
+    let destination = Destination::choose(arguments.output.as_deref(), &target)?;
+    let settings = Settings {
+        output: destination.recording().to_owned(),
+        frequency_hz: arguments.frequency,
+        stack_bytes: arguments.stack_size,
+        duration: arguments.duration,
+        recorder: concat!("strata ", env!("CARGO_PKG_VERSION")).to_owned(),
+    };
+    let system = |call, source| Failure::from(RecordError::System { call, source });
+    let control = Control::new().map_err(|source| system("eventfd", source))?;
+    let program = Arc::new(AtomicU32::new(0));
+    let meant = match &target {
+        Target::Process(_) => {
+            signals::watch_enter(&control).map_err(|source| system("reading the terminal", source))?;
+            Meant::Recording
+        }
+        Target::Command(_) => Meant::Program(Arc::clone(&program)),
+    };
+    signals::watch(&control, meant).map_err(|source| system("watching for signals", source))?;
+
+    let mut line = StatusLine::new();
+    let outcome = strata_record::record(&target, &settings, &control, &mut |progress| {
+        if let Progress::Started { pid, .. } = progress {
+            program.store(pid, Ordering::SeqCst);
+        }
+        line.take(&progress);
+    })?;
+    line.say(&status::describe(&outcome.status));
+    destination.complete()?;
+    Ok(exit_code(outcome))
+}
+
+fn target(arguments: &RecordArguments) -> Result<Target, Failure> {
+    match (&arguments.process_id, &arguments.name) {
+        (Some(pid), _) => Ok(Target::Process(*pid)),
+        (None, Some(name)) => by_name(name).map(Target::Process),
+        (None, None) => Ok(Target::Command(arguments.program.clone())),
+    }
+}
+
+/// The one process with this name.
+fn by_name(name: &str) -> Result<u32, Failure> {
+    let ourselves = std::process::id();
+    let numbered = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids: Vec<u32> = numbered
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| *pid != ourselves && names(*pid).iter().any(|own| own == name))
+        .collect();
+    match *pids.as_slice() {
+        [pid] => Ok(pid),
+        [] => Err(Failure::could_not_start(
+            format_args!("no process is called {name}"),
+            "strata ps lists the .NET processes; -p takes a process id",
+        )),
+        _ => {
+            let list: Vec<String> = pids.iter().map(u32::to_string).collect();
+            Err(Failure::could_not_start(
+                format_args!("{} processes are called {name}: {}", list.len(), list.join(", ")),
+                "-p takes the id of one of them",
+            ))
+        }
+    }
+}
+
+/// What a process may be called: its name for the kernel, its program, and the assembly it runs.
+fn names(pid: u32) -> Vec<String> {
+    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut names = vec![comm.trim_end().to_owned()];
+    for (index, word) in command_line.split(|byte| *byte == 0).take(4).enumerate() {
+        let word = PathBuf::from(String::from_utf8_lossy(word).into_owned());
+        let is_assembly = word.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dll"));
+        if index == 0 || is_assembly {
+            names.extend(
+                [word.file_name(), word.file_stem()].into_iter().flatten().map(|name| name.to_string_lossy().into()),
+            );
+        }
+    }
+    names
+}
+
+/// Where a recording goes, and what is made of it.
+enum Destination {
+    /// The recording itself is wanted.
+    Recording(PathBuf),
+    /// A file in another format is wanted; the recording is only on the way.
+    File { file: PathBuf, format: (Format, Compression), recording: PathBuf },
+}
+
+impl Destination {
+    fn choose(asked: Option<&Path>, target: &Target) -> Result<Self, Failure> {
+        let Some(path) = asked else { return Ok(Self::Recording(free_name(target))) };
+        if path.extension().is_none_or(|extension| extension == "strata") || path.is_dir() {
+            return Ok(Self::Recording(path.to_owned()));
+        }
+        let format = output::format(path)?;
+        let mut recording = path.as_os_str().to_owned();
+        recording.push(".strata");
+        Ok(Self::File { file: path.to_owned(), format, recording: recording.into() })
+    }
+
+    fn recording(&self) -> &Path {
+        match self {
+            Self::Recording(folder) | Self::File { recording: folder, .. } => folder,
+        }
+    }
+
+    fn complete(&self) -> Result<(), Failure> {
+        match self {
+            Self::Recording(folder) => {
+                let name = folder.display();
+                eprintln!("recorded {name}\n  strata report {name}\n  strata convert {name} -o profile.json.gz");
+            }
+            Self::File { file, format, recording } => {
+                output::write(&load::profile_with_samples(recording)?, *format, file)?;
+                // It has served; when it cannot be removed it only takes room.
+                let _ = fs::remove_dir_all(recording);
+                eprintln!("wrote {} ({})", file.display(), output::how_to_look(format.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name in this folder that is not taken, after the program.
+fn free_name(target: &Target) -> PathBuf {
+    let name = match target {
+        Target::Process(pid) => format!("{}-{pid}", names(*pid).pop().unwrap_or_default()),
+        Target::Command(command) => {
+            let program = command.first().map(PathBuf::from).unwrap_or_default();
+            program.file_name().map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
+        }
+    };
+    let name: String = name
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect();
+    let numbered = (2_u32..).map(|number| format!("{name}-{number}.strata"));
+    std::iter::once(format!("{name}.strata"))
+        .chain(numbered)
+        .map(PathBuf::from)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| PathBuf::from("recording.strata"))
+}
+
+/// A launched program's own exit code; one that still runs is ended, as the recording was all it was started for.
+fn exit_code(outcome: Outcome) -> ExitCode {
+    use rustix::process::{Pid, Signal, kill_process};
+    let status = match (outcome.exit, outcome.child) {
+        (Some(status), _) => Some(status),
+        (None, Some(child)) => {
+            if let Some(pid) = Pid::from_raw(child.pid().cast_signed()) {
+                eprintln!("ending process {} (SIGTERM)", child.pid());
+                // It may have ended in this moment.
+                let _ = kill_process(pid, Signal::TERM);
+            }
+            child.wait()
+        }
+        (None, None) => None,
+    };
+    status.map_or(ExitCode::SUCCESS, |status| ExitCode::from(code(status)))
+}
+
+/// As a shell gives it: the code, or 128 + the signal.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code & 0xff).unwrap_or(1)
+}

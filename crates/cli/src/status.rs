@@ -1,0 +1,101 @@
+//! What a running recording says on standard error: one line that changes at a terminal, plain lines elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+use strata_digest::visible;
+use strata_record::{Progress, Status};
+
+/// How often the line at a terminal changes.
+const LIVE_EVERY: Duration = Duration::from_millis(250);
+
+/// How often a plain line is written.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// Tells progress.
+pub(crate) struct StatusLine {
+    live: bool,
+    shown: bool,
+    last: Instant,
+}
+
+impl StatusLine {
+    pub(crate) fn new() -> Self {
+        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now() }
+    }
+
+    pub(crate) fn take(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Started { pid, event, threads } => {
+                let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+                self.say(&format!("recording process {pid} ({threads}, {})", event.name()));
+            }
+            Progress::RuntimeAttached { pid } => self.say(&format!("listening to the .NET runtime of process {pid}")),
+            Progress::RuntimeVersion { pid, version } => self.say(&format!("process {pid} runs .NET {version}")),
+            Progress::RuntimeProblem { pid: 0, problem } => self.say(&format!("warning: {problem}")),
+            Progress::RuntimeProblem { pid, problem } => self.say(&format!("warning: process {pid}: {problem}")),
+            Progress::Running(status) => self.count("", status),
+            Progress::Stopping { reason } => self.say(&format!("stopping: {}", reason.label())),
+            Progress::Waiting { pids, status } => {
+                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+                self.count(&format!("collecting names from {}: ", pids.join(", ")), status);
+            }
+        }
+    }
+
+    /// A line that stays.
+    pub(crate) fn say(&mut self, line: &str) {
+        self.clear();
+        eprintln!("{}", visible(line));
+    }
+
+    fn count(&mut self, before: &str, status: &Status) {
+        let every = if self.live { LIVE_EVERY } else { PLAIN_EVERY };
+        if self.last.elapsed() < every {
+            return;
+        }
+        self.last = Instant::now();
+        let line = format!("{before}{}", describe(status));
+        if !self.live {
+            eprintln!("{line}");
+            return;
+        }
+        self.clear();
+        eprint!("{line}");
+        self.shown = true;
+        let _ = io::stderr().flush();
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            // Back to the line's start, and everything on it away.
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
+
+/// Counts in one line.
+pub(crate) fn describe(status: &Status) -> String {
+    let samples = &status.samples;
+    let mut line = format!(
+        "{:.1} s, {} samples, {} runtime events, {}",
+        status.elapsed.as_secs_f64(),
+        samples.samples,
+        status.events,
+        bytes(status.bytes),
+    );
+    let lost = samples.lost + samples.unreadable + status.events_dropped;
+    line.push_str(&format!(", {lost} lost"));
+    if samples.throttled > 0 {
+        line.push_str(&format!(", throttled {} times by the kernel", samples.throttled));
+    }
+    line
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a size for reading")]
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
