@@ -66,10 +66,10 @@ fn main() -> io::Result<()> {
     let profile = sketch.finish();
     let start = cpu_time();
     let tree = strata_digest::CallTree::new(&profile, &strata_digest::Groups::single(&profile), |_| None);
-    println!("call tree alone: {:.0?}, {} nodes", cpu_time() - start, tree.nodes.len());
+    println!("call tree alone: {:.3?}, {} nodes", cpu_time() - start, tree.nodes.len());
     let start = cpu_time();
     strata_digest::LossSummary::of(&profile);
-    println!("loss alone: {:.0?}", cpu_time() - start);
+    println!("loss alone: {:.3?}", cpu_time() - start);
     println!("{} samples, {} stacks, {} frames", profile.samples.len(), profile.stacks.len(), profile.frames.len());
 
     for (format, compression) in [
@@ -82,7 +82,7 @@ fn main() -> io::Result<()> {
         let mut counter = Counter(0);
         let start = cpu_time();
         write_profile(&profile, format, compression, &mut counter)?;
-        println!("{format:?} {compression:?}: {:.0?}, {:.1} MB", cpu_time() - start, counter.0 as f64 / 1e6);
+        println!("{format:?} {compression:?}: {:.3?}, {:.1} MB", cpu_time() - start, counter.0 as f64 / 1e6);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use crate::json::{Column, samples_by_thread};
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, visible};
 use strata_profile::{Handle, Profile};
@@ -54,10 +55,15 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let tree = CallTree::new(profile, &groups, |_| None);
     let marks = tree.marks();
     // Frames are the groups, then the marks.
+    let mark_frames: BTreeMap<Place, u32> = (u32::try_from(groups.len()).unwrap_or(u32::MAX)..)
+        .zip(&marks)
+        .map(|(frame, &(place, _))| (place, frame))
+        .collect();
     let frame_of = |place: Place| match place {
-        Place::Functions(group) => group.0 as usize,
-        mark => groups.len() + marks.binary_search_by_key(&mark, |&(place, _)| place).unwrap_or_default(),
+        Place::Functions(group) => group.0,
+        mark => mark_frames[&mark],
     };
+    let steps = Steps(tree.nodes.iter().map(|node| (frame_of(node.place), node.parent)).collect());
     let by_thread = samples_by_thread(profile);
 
     let file = File {
@@ -86,10 +92,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
                     start_value: 0,
                     end_value: weights().fold(0, u64::saturating_add),
                     samples: Column(|| {
-                        positions.iter().map(|&position| {
-                            let leaf = tree.leaf_of_sample[position as usize];
-                            PathTo { tree: &tree, leaf, frame_of: &frame_of }
-                        })
+                        positions.iter().map(|&position| steps.path_to(tree.leaf_of_sample[position as usize]))
                     }),
                     weights: Column(weights),
                 }
@@ -106,18 +109,30 @@ pub(crate) fn exporter(profile: &Profile) -> String {
     if recorder.is_empty() { format!("strata {}", env!("CARGO_PKG_VERSION")) } else { recorder.clone() }
 }
 
-/// The frames of a path, outermost first, written without being kept.
-struct PathTo<'t, F> {
-    tree: &'t CallTree,
-    leaf: NodeId,
-    frame_of: &'t F,
+/// For each node of the tree its frame and its caller: all that is needed to climb, close together.
+struct Steps(Vec<(u32, Option<NodeId>)>);
+
+impl Steps {
+    /// The frames of the path to `leaf`, outermost first, written without being kept.
+    fn path_to(&self, leaf: NodeId) -> PathTo<'_> {
+        PathTo { steps: self, leaf }
+    }
 }
 
-impl<F: Fn(Place) -> usize> Serialize for PathTo<'_, F> {
+struct PathTo<'s> {
+    steps: &'s Steps,
+    leaf: NodeId,
+}
+
+impl Serialize for PathTo<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let node = |id: NodeId| &self.tree.nodes[id.index()];
-        let climb = std::iter::successors(Some(self.leaf), |&id| node(id).parent);
-        let frames: Vec<usize> = climb.map(|id| (self.frame_of)(node(id).place)).collect();
+        let mut frames = Vec::with_capacity(64);
+        let mut at = Some(self.leaf);
+        while let Some(node) = at {
+            let (frame, caller) = self.steps.0[node.index()];
+            frames.push(frame);
+            at = caller;
+        }
         serializer.collect_seq(frames.iter().rev())
     }
 }

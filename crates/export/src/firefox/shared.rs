@@ -171,7 +171,10 @@ pub(super) fn shared<'a>(
     let frame_of = |place: Place| match place {
         // The tree is built over single functions: group `i` is function `i`.
         Place::Functions(Group(function)) => function as usize,
-        mark => profile.functions.len() + marks.binary_search_by_key(&mark, |&(place, _)| place).unwrap_or_default(),
+        mark => {
+            let position = marks.binary_search_by_key(&mark, |&(place, _)| place);
+            profile.functions.len() + position.expect("the marks are all those of this tree")
+        }
     };
     let kinds = move || {
         let of_functions = profile.functions.rows().iter().map(|function| function.kind);
