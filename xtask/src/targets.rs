@@ -139,6 +139,11 @@ pub(crate) fn ensure_named(layout: &Layout, name: &str) -> Result<()> {
     }
 }
 
+/// What the named target is installed from; another text after any change of it.
+pub(crate) fn pin(name: &str) -> String {
+    TARGETS.iter().filter(|target| target.name == name).map(Target::pin).collect()
+}
+
 /// Says what there is, on standard output.
 pub(crate) fn list(layout: &Layout) {
     for target in TARGETS {

@@ -86,7 +86,8 @@ fn build(layout: &Layout, workload: &Workload) -> Result<()> {
     let source = layout.workload_sources().join(format!("{}.cs", workload.name));
     let text = fs::read_to_string(&source).with_context(|| format!("failed to read {}", source.display()))?;
     // The marker holds the source itself: any change of it, of the options or of the configuration compiles anew.
-    let pin = format!("{COMMON_OPTIONS:?} {:?}\n{RUNTIME_CONFIG}{text}", workload.kind);
+    let beside = if workload.kind == Kind::Oracle { targets::pin("traceevent") } else { String::new() };
+    let pin = format!("{COMMON_OPTIONS:?} {:?} {beside}\n{RUNTIME_CONFIG}{text}", workload.kind);
     let place = format!("workloads/{}", workload.name);
     if install::is_current(layout, &place, &pin) {
         return Ok(());
