@@ -21,6 +21,8 @@ pub(crate) mod changes {
 pub(crate) struct BlobState<'a> {
     pub(crate) metadata_id: u32,
     pub(crate) payload_bytes: u32,
+    /// Number and time of the blob before the last one that had a number of its own.
+    pub(crate) before: (u32, u64),
     pub(crate) header: EventHeader<'a>,
 }
 
@@ -29,6 +31,7 @@ impl<'a> BlobState<'a> {
         Self {
             metadata_id: 0,
             payload_bytes: 0,
+            before: (0, 0),
             header: EventHeader {
                 thread: 0,
                 capture_thread: 0,
@@ -52,6 +55,7 @@ impl<'a> BlobState<'a> {
             self.metadata_id = cursor.varu32()?;
         }
         if flags & changes::NUMBERED != 0 {
+            self.before = (header.sequence, header.time);
             header.sequence = header.sequence.wrapping_add(cursor.varu32()?).wrapping_add(1);
             header.capture_thread = cursor.varu64()?;
             header.processor = cursor.varu32()?;
@@ -88,6 +92,7 @@ impl<'a> BlobState<'a> {
         // agree on this one.)
         let metadata = cursor.u32()?;
         self.metadata_id = metadata & 0x7fff_ffff;
+        self.before = (self.header.sequence, self.header.time);
         self.header = EventHeader {
             sequence: cursor.u32()?,
             thread: cursor.u64()?,

@@ -29,7 +29,7 @@ pub enum Item<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// Thread, time and numbers.
-    pub header: EventHeader<'a>,
+    pub header: &'a EventHeader<'a>,
     /// Its definition: provider, id, version, name, fields.
     pub metadata: &'a Metadata,
     /// The managed frames of `header.thread`, or `None` when the event names no stack or one without frames.

@@ -96,7 +96,7 @@ impl LossTracker {
     }
 
     /// The last event so far of the thread spoken of last had this number and time.
-    pub(crate) fn settle(&mut self, sequence: u32, time: u64) {
+    pub(crate) fn settle(&mut self, (sequence, time): (u32, u64)) {
         if let Some(state) = self.threads.get_mut(self.current) {
             state.sequence = sequence;
             state.time = time;

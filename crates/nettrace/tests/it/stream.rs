@@ -74,7 +74,7 @@ fn the_formats_own_example() {
     let stream = prelude().metadata(&[Definition::native(5, "P", 1, 0)]);
     let at = stream.offset();
     let (seen, _) = decode(&stream.events(&Blobs::compressed().raw(&example)).end());
-    assert_eq!(blobs(&seen), [expected.clone()]);
+    assert_eq!(blobs(&seen), std::slice::from_ref(&expected));
     // Content begins at the next multiple of 4 behind tags, versions, name and size; blobs 20 bytes later.
     let content = (at + 15 + "EventBlock".len() + 1 + 4).next_multiple_of(4);
     let offset = (content + 20) as u64;
