@@ -3,4 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod live;
 pub mod nettrace;
+pub mod perfdata;
+pub mod profile;
