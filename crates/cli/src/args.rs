@@ -71,7 +71,7 @@ fn stack_bytes(text: &str) -> Result<u32, String> {
     /// The kernel's limit: a record, stack included, has a 16-bit size.
     const LIMIT: u32 = 65_528;
     let bytes: u32 = text.parse().map_err(|_| "a number of bytes is wanted".to_owned())?;
-    if bytes % 8 != 0 || bytes > LIMIT || bytes == 0 {
+    if !bytes.is_multiple_of(8) || bytes > LIMIT || bytes == 0 {
         return Err(format!("a multiple of 8 from 8 to {LIMIT} is wanted"));
     }
     Ok(bytes)

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 /// A program that is waiting, already with its process id, to be let go.
@@ -105,10 +105,7 @@ impl Child {
 
     /// How it ended, if it has.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
-        match self.ended.try_recv() {
-            Ok(status) => Some(status),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.ended.try_recv().ok()
     }
 
     /// Waits until it ends; `None` when the system could not tell.
