@@ -9,7 +9,7 @@ use crate::perf::cpus;
 use crate::perf::event::{self, Begin, EventConfig, EventKind, KernelSide};
 use crate::perf::sampler::{Added, Sampler};
 use crate::progress::{Outcome, Progress, Status, StopReason};
-use crate::samples::{SampleWriter, Seen};
+use crate::samples::SampleWriter;
 use crate::target::proc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, getrlimit, pidfd_open, setrlimit};
@@ -126,8 +126,11 @@ impl Session {
         };
         recording.write_manifest(&manifest)?;
         let file = recording.create_file("perf.data")?;
-        let samples = SampleWriter::new(file, &config)
-            .map_err(|source| RecordError::Write { path: recording.perf_data(), source })?;
+        let write_error = |source| RecordError::Write { path: recording.perf_data(), source };
+        let mut samples = SampleWriter::new(file, &config).map_err(write_error)?;
+        if let Some(range) = proc::kernel_code() {
+            samples.kernel_code(range, manifest.started.monotonic_ns).map_err(write_error)?;
+        }
         Ok(Self {
             runtimes: Runtimes::new(recording.clone(), control.clone()),
             recording,
@@ -284,20 +287,17 @@ impl Session {
     }
 
     fn take_records(&mut self) -> Result<(), RecordError> {
-        let mut seen = Vec::new();
+        let mut runtimes = Vec::new();
         let mut written = Ok(());
         let samples = &mut self.samples;
         self.sampler.drain(|_, bytes| {
             if written.is_ok() {
-                written = samples.take(bytes, |item| seen.push(item));
+                written = samples.take(bytes, |pid| runtimes.push(pid));
             }
         });
         written.and_then(|()| self.samples.end_batch()).map_err(|source| self.write_error(source))?;
-        for item in seen {
-            match item {
-                Seen::Runtime(pid) => self.runtimes.attach(pid),
-                Seen::Ended(_) => {}
-            }
+        for pid in runtimes {
+            self.runtimes.attach(pid);
         }
         Ok(())
     }

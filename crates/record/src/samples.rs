@@ -7,7 +7,7 @@ use crate::target::proc::{self, ExecutableMapping};
 use crate::target::processes::{self, Processes};
 use perf_event_open_sys::bindings as sys;
 use std::fs::File;
-use strata_address::Avma;
+use strata_address::{Avma, AvmaRange};
 use strata_perfdata::record::{
     Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Mmap2Fields, MmapIdentity, Record, RecordData, RecordFormat,
     RegsAbi, Sample, SampleId, TaskId, sample_type,
@@ -48,15 +48,6 @@ pub struct SampleCounts {
     pub unreadable: u64,
 }
 
-/// What a record tells beyond samples and mappings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// This process runs the .NET runtime.
-    Runtime(u32),
-    /// This process ended.
-    Ended(u32),
-}
-
 /// Unwinds and writes.
 pub(crate) struct SampleWriter {
     writer: Writer<File>,
@@ -95,6 +86,24 @@ impl SampleWriter {
         self.writer.data_size()
     }
 
+    /// Writes where the kernel's code lies, for readers that name it by themselves.
+    pub(crate) fn kernel_code(&mut self, range: AvmaRange, now_ns: u64) -> Result<(), WriteError> {
+        let task = TaskId { pid: -1, tid: 0 };
+        self.writer.push(&Record {
+            misc: Misc::KERNEL,
+            id: at(task, now_ns),
+            data: RecordData::Mmap(Mmap {
+                task,
+                start: range.start(),
+                length: range.len(),
+                file_offset: range.start().0,
+                filename: b"[kernel.kallsyms]_text",
+                is_data: false,
+                more: None,
+            }),
+        })
+    }
+
     /// Writes what a process already is: names of its threads and its executable mappings.
     pub(crate) fn existing_process(&mut self, pid: u32, now_ns: u64) -> Result<(), WriteError> {
         for tid in proc::threads(pid).unwrap_or_default() {
@@ -118,8 +127,8 @@ impl SampleWriter {
         })
     }
 
-    /// Takes one record of a ring, in time order.
-    pub(crate) fn take(&mut self, bytes: &[u8], mut seen: impl FnMut(Seen)) -> Result<(), WriteError> {
+    /// Takes one record of a ring, in time order. `runtime_seen` is told of each process that turns out to run .NET.
+    pub(crate) fn take(&mut self, bytes: &[u8], mut runtime_seen: impl FnMut(u32)) -> Result<(), WriteError> {
         let Ok(record) = Record::parse(bytes, &RING_FORMAT) else {
             self.counts.unreadable += 1;
             return Ok(());
@@ -129,7 +138,7 @@ impl SampleWriter {
             RecordData::Mmap(mapping) => {
                 let pid = mapping.task.pid.unsigned_abs();
                 if processes::tells_of_runtime(mapping.filename) {
-                    seen(Seen::Runtime(pid));
+                    runtime_seen(pid);
                 }
                 self.processes.mapped(pid, mapping);
             }
@@ -137,9 +146,11 @@ impl SampleWriter {
             RecordData::Fork(life) => {
                 self.processes.forked(life.parent.pid.unsigned_abs(), life.task.pid.unsigned_abs());
             }
-            RecordData::Exit(life) if life.task.pid == life.task.tid => {
-                self.processes.ended(life.task.pid.unsigned_abs());
-                seen(Seen::Ended(life.task.pid.unsigned_abs()));
+            RecordData::Exit(life) => {
+                self.unwinder.forget_thread(life.task.tid.unsigned_abs());
+                if life.task.pid == life.task.tid {
+                    self.processes.ended(life.task.pid.unsigned_abs());
+                }
             }
             RecordData::Lost { lost, .. } | RecordData::LostSamples { lost } => self.counts.lost += lost,
             RecordData::Throttle(_) => self.counts.throttled += 1,
@@ -150,12 +161,13 @@ impl SampleWriter {
     }
 
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Result<(), WriteError> {
-        let pid = record.id.task.unwrap_or_default().pid.unsigned_abs();
+        let TaskId { pid, tid } = record.id.task.unwrap_or_default();
+        let (pid, tid) = (pid.unsigned_abs(), tid.unsigned_abs());
         self.words.clear();
         self.user_chain.clear();
         self.frames.clear();
         split_chain(sample.callchain, &mut self.words, &mut self.user_chain);
-        let end = match user_stack(sample, &self.user_chain) {
+        let end = match user_stack(tid, sample, &self.user_chain) {
             Some(stack) => {
                 self.unwinder.unwind(self.processes.space(pid), &stack, &mut self.memory.of(pid), &mut self.frames)
             }
@@ -214,10 +226,11 @@ fn split_chain(chain: Callchain<'_>, kernel: &mut Vec<u64>, user: &mut Vec<u64>)
 }
 
 /// The user side of a sample, if a 64-bit user side was running or had called the kernel.
-fn user_stack<'a>(sample: &Sample<'a>, kernel_chain: &'a [u64]) -> Option<SampledStack<'a>> {
+fn user_stack<'a>(thread: u32, sample: &Sample<'a>, kernel_chain: &'a [u64]) -> Option<SampledStack<'a>> {
     let regs = sample.user_regs.filter(|regs| regs.abi == RegsAbi::Bits64)?;
     let register = |number| regs.get(number).map(Avma);
     Some(SampledStack {
+        thread,
         ip: register(sys::PERF_REG_X86_IP)?,
         sp: register(sys::PERF_REG_X86_SP)?,
         fp: register(sys::PERF_REG_X86_BP)?,

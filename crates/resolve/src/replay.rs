@@ -68,6 +68,8 @@ impl<'f, 'b> Replay<'f, 'b> {
         }
         match &record.data {
             RecordData::Sample(sample) => self.sample(record, sample),
+            // The kernel's own code is named by its symbol list.
+            RecordData::Mmap(mapping) if mapping.task.pid < 0 => {}
             RecordData::Mmap(mapping) => {
                 let pid = mapping.task.pid.unsigned_abs();
                 self.namer.mappings.mapped(pid, mapping);

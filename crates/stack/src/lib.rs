@@ -24,6 +24,8 @@ pub enum Found {
     KernelChain,
     /// In stack memory read from the target shortly after the sample, checked against it.
     LiveMemory,
+    /// Beyond the last frame that the kernel's chain had, as in earlier whole stacks of the same thread.
+    KnownRoot,
     /// In a stack that the runtime itself walked.
     RuntimeStack,
 }
@@ -38,6 +40,7 @@ impl Found {
             Found::Instructions => "instructions",
             Found::KernelChain => "kernel chain",
             Found::LiveMemory => "live memory",
+            Found::KnownRoot => "known root",
             Found::RuntimeStack => "runtime stack",
         }
     }

@@ -8,7 +8,7 @@ use crate::{Cut, Found, StackEnd};
 
 const VERSION: u8 = 1;
 
-const FOUND: [Found; 7] = [
+const FOUND: [Found; 8] = [
     Found::Ip,
     Found::Cfi,
     Found::FramePointer,
@@ -16,6 +16,7 @@ const FOUND: [Found; 7] = [
     Found::KernelChain,
     Found::LiveMemory,
     Found::RuntimeStack,
+    Found::KnownRoot,
 ];
 
 const CUTS: [Cut; 7] = [

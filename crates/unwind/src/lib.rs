@@ -13,6 +13,7 @@
 
 mod image;
 mod leaf;
+mod roots;
 mod space;
 mod walk;
 

@@ -1,6 +1,7 @@
 //! The walk from the sampled instruction to the thread's first frame.
 
 use crate::leaf::{self, LeafFrame};
+use crate::roots::Roots;
 use crate::space::{AddressSpace, Code};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as CfiError, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
@@ -22,6 +23,8 @@ pub trait TargetMemory {
 /// What one sample holds about the user side of its stack.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledStack<'a> {
+    /// The thread, by any number that no other living thread has.
+    pub thread: u32,
     /// Instruction pointer.
     pub ip: Avma,
     /// Stack pointer.
@@ -46,11 +49,12 @@ pub struct FoundFrame {
 /// Walks stacks; holds what speeds up the next walk.
 pub struct Unwinder {
     cache: CacheX86_64<MayAllocateDuringUnwind>,
+    roots: Roots,
 }
 
 impl Default for Unwinder {
     fn default() -> Self {
-        Self { cache: CacheX86_64::new_in() }
+        Self { cache: CacheX86_64::new_in(), roots: Roots::default() }
     }
 }
 
@@ -114,7 +118,17 @@ impl Unwinder {
                 Step::To(frame) => frames.push(frame),
             }
         };
-        reconcile(space, sample.kernel_chain, frames, first, end)
+        let end = reconcile(space, sample.kernel_chain, frames, first, end);
+        if end == StackEnd::Root {
+            self.roots.learn(sample.thread, &frames[first..]);
+            return end;
+        }
+        if self.roots.complete(sample.thread, space, frames) { StackEnd::Root } else { end }
+    }
+
+    /// A thread ended: its number may come again.
+    pub fn forget_thread(&mut self, thread: u32) {
+        self.roots.forget(thread);
     }
 
     fn step<M: TargetMemory>(

@@ -1,7 +1,7 @@
 //! What `/proc` says of a process. Processes vanish at any moment: every answer may be empty.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use strata_address::{Avma, AvmaRange};
 
 /// One executable mapping of a process.
@@ -49,6 +49,27 @@ fn parse_mapping(line: &str) -> Option<ExecutableMapping> {
         flags: if permissions.contains('s') { libc::MAP_SHARED } else { libc::MAP_PRIVATE }.unsigned_abs(),
         path: if path.is_empty() { "//anon".to_owned() } else { path.to_owned() },
     })
+}
+
+/// Where the kernel's own code lies, if it tells.
+pub(crate) fn kernel_code() -> Option<AvmaRange> {
+    let symbols = BufReader::new(File::open("/proc/kallsyms").ok()?);
+    let (mut start, mut end) = (None, None);
+    for line in symbols.lines() {
+        let line = line.ok()?;
+        let mut fields = line.split_ascii_whitespace();
+        let (Some(address), _, Some(name)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        match name {
+            "_text" => start = u64::from_str_radix(address, 16).ok(),
+            "_etext" => end = u64::from_str_radix(address, 16).ok(),
+            _ => continue,
+        }
+        if let (Some(start), Some(end)) = (start, end) {
+            // Hidden addresses are all zero: that is no range.
+            return AvmaRange::new(Avma(start), Avma(end));
+        }
+    }
+    None
 }
 
 /// Ids of the threads a process has now.
