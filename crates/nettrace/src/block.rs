@@ -211,6 +211,7 @@ impl Contents {
         // A point that cannot be read still was one.
         self.stacks.forget();
         let point = point?;
+        self.losses.begin_sequence_point();
         for (thread, sequence) in point.threads() {
             if let Some(gap) = self.losses.sequence_point(thread, sequence, point.time, block.offset) {
                 sink(Item::Gap(gap));

@@ -39,8 +39,8 @@ pub struct ThreadLoss {
 
 /// What the stream says the runtime dropped.
 ///
-/// A thread's first number is taken as it comes: an attached session may begin with any. Numbers that fall back to 1 are a
-/// new thread with a used id, not a loss. Events in blocks that this reader had to drop look the same as events the runtime
+/// A thread's first number is taken as it comes: an attached session may begin with any. Numbers that fall back to 1, or at
+/// all after a sequence point that no longer named the thread, are a new thread with a used id, not a loss. Events in blocks that this reader had to drop look the same as events the runtime
 /// dropped, and are in these counts too.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Loss {
@@ -61,6 +61,8 @@ struct Thread {
     sequence: u32,
     time: u64,
     seen: u64,
+    /// Sequence points there were when one last named the thread, or when it was new.
+    named: u64,
     loss: Option<ThreadLoss>,
 }
 
@@ -73,12 +75,15 @@ pub(crate) struct LossTracker {
     current: usize,
     /// Counts thread changes: a clock for "silent for longest".
     clock: u64,
+    /// Sequence points so far.
+    points: u64,
     total: Loss,
 }
 
 impl LossTracker {
     /// An event with a number of its own. Events numbered one up need no call each: [`LossTracker::settle`] afterwards.
     pub(crate) fn event(&mut self, thread: u64, sequence: u32, time: u64, offset: u64) -> Option<Gap> {
+        let points = self.points;
         let (state, new) = self.thread(thread);
         let (expected, after) = (state.sequence.wrapping_add(1), state.time);
         state.sequence = sequence;
@@ -89,7 +94,11 @@ impl LossTracker {
         }
         let lost = match distance.cast_signed() {
             1.. => Some(distance),
-            _ if sequence == 1 => return None,
+            // A new thread with a used id: it begins at 1, or the old one was already gone at the last sequence point.
+            _ if sequence == 1 || state.named < points => {
+                state.named = points;
+                return None;
+            }
             _ => None,
         };
         Some(self.record(Gap { capture_thread: thread, lost, after, before: time, offset }))
@@ -103,9 +112,16 @@ impl LossTracker {
         }
     }
 
-    /// A sequence point says that the thread's last number was at least this.
+    /// A sequence point begins. It names all capture threads that are still there.
+    pub(crate) fn begin_sequence_point(&mut self) {
+        self.points = self.points.saturating_add(1);
+    }
+
+    /// The sequence point that began says that the thread's last number was at least this.
     pub(crate) fn sequence_point(&mut self, thread: u64, sequence: u32, time: u64, offset: u64) -> Option<Gap> {
+        let points = self.points;
         let (state, new) = self.thread(thread);
+        state.named = points;
         let (seen, after) = (state.sequence, state.time);
         let lost = sequence.wrapping_sub(seen);
         // It is a lower bound: a smaller number than seen is no loss.
@@ -168,7 +184,7 @@ impl LossTracker {
         }
         let index = self.threads.len();
         self.index.insert(id, index as u32);
-        self.threads.push(Thread { id, sequence: 0, time: 0, seen: self.clock, loss: None });
+        self.threads.push(Thread { id, sequence: 0, time: 0, seen: self.clock, named: self.points, loss: None });
         self.current = index;
         &mut self.threads[index]
     }

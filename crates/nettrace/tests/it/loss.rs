@@ -58,6 +58,18 @@ fn a_thread_id_used_again_is_no_loss() {
 }
 
 #[test]
+fn a_thread_that_a_sequence_point_no_longer_names_may_come_back_with_any_lower_number() {
+    let block = |sequences: &[u32]| sequences.iter().fold(Blobs::compressed(), |block, n| block.with(by(7, *n)));
+    for (named, expected) in [(OTHER, vec![]), (7, vec![(7, None)])] {
+        let stream = prelude().events(&block(&[90])).sequence_point(3000, &[(named, 90)]).events(&block(&[5, 6]));
+        assert_eq!(gaps(&decode(&stream.end()).0), expected);
+    }
+    // Once only: its numbers then count like those of any thread.
+    let stream = prelude().events(&block(&[90])).sequence_point(3000, &[]).events(&block(&[5, 8, 3]));
+    assert_eq!(gaps(&decode(&stream.end()).0), [(7, Some(2)), (7, None)]);
+}
+
+#[test]
 fn losses_between_blocks_and_over_sequence_points() {
     let block = |sequences: &[u32]| sequences.iter().fold(Blobs::compressed(), |block, n| block.with(by(7, *n)));
     let stream = prelude()
