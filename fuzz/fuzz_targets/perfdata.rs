@@ -22,6 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         branch_sample_type: word(1),
         sample_regs_user: word(2),
         sample_id_all: word(1) >> 63 == 1,
+        mmap_build_id: word(1) >> 62 & 1 == 1,
     };
     if let Ok(record) = Record::parse(record, &format) {
         again(&record, &format);

@@ -14,8 +14,9 @@ pub(crate) const ATTR_SIZE: usize = 112;
 const FREQ: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
+const BUILD_ID: u64 = 1 << 34;
 /// Flags that other fields of [`EventAttr`] tell.
-const TOLD_ELSEWHERE: u64 = FREQ | SAMPLE_ID_ALL | USE_CLOCKID;
+const TOLD_ELSEWHERE: u64 = FREQ | SAMPLE_ID_ALL | USE_CLOCKID | BUILD_ID;
 
 /// How often samples were asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +27,7 @@ pub enum Sampling {
     Frequency(u64),
 }
 
-/// The one-bit fields of `perf_event_attr` except `freq`, `sample_id_all` and `use_clockid`.
+/// The one-bit fields of `perf_event_attr` except `freq`, `sample_id_all`, `use_clockid` and `build_id`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct AttrFlags(pub u64);
 
@@ -65,8 +66,6 @@ impl AttrFlags {
     pub const COMM_EXEC: AttrFlags = AttrFlags(1 << 24);
     /// Context switches are recorded.
     pub const CONTEXT_SWITCH: AttrFlags = AttrFlags(1 << 26);
-    /// Mappings are recorded with their build id instead of their inode.
-    pub const BUILD_ID: AttrFlags = AttrFlags(1 << 34);
 
     /// All flags of both.
     pub const fn union(self, other: AttrFlags) -> AttrFlags {
@@ -146,6 +145,7 @@ impl EventAttr {
             (FREQ, matches!(self.sampling, Sampling::Frequency(_))),
             (SAMPLE_ID_ALL, self.format.sample_id_all),
             (USE_CLOCKID, self.clock.is_some()),
+            (BUILD_ID, self.format.mmap_build_id),
         ] {
             flags |= if set { bit } else { 0 };
         }
@@ -176,6 +176,7 @@ impl EventAttr {
             branch_sample_type: u64_or_zero(bytes, 72),
             sample_regs_user: u64_or_zero(bytes, 80),
             sample_id_all: flags & SAMPLE_ID_ALL != 0,
+            mmap_build_id: flags & BUILD_ID != 0,
         };
         let clock = u32_or_zero(bytes, 92).cast_signed();
         let [low, high, ..] = u32_or_zero(bytes, 108).to_le_bytes();

@@ -31,6 +31,12 @@ pub enum EncodeError {
         /// Mask of the event.
         expected: u64,
     },
+    /// A build id in a record of an event that did not ask for them; only one of twenty bytes would be read back.
+    #[error("a build id of {length} bytes for an event that did not ask for build ids")]
+    BuildIdNotAsked {
+        /// Its bytes.
+        length: usize,
+    },
     /// Stack bytes or an undecoded body that would leave the record unaligned.
     #[error("{field} of {size} bytes: records are made of groups of eight")]
     Unaligned {
@@ -70,7 +76,7 @@ fn append(record: &Record<'_>, format: &RecordFormat, out: &mut Vec<u8>, start: 
         }
         RecordData::Mmap(mmap) => {
             misc = misc.with(Misc::MMAP_DATA, mmap.is_data);
-            append_mmap(mmap, &mut misc, out)
+            append_mmap(mmap, &mut misc, format, out)?
         }
         RecordData::Comm(comm) => {
             misc = misc.with(Misc::COMM_EXEC, comm.exec);
@@ -203,14 +209,14 @@ fn append_user_stack(stack: Option<UserStack<'_>>, out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-fn append_mmap(mmap: &Mmap<'_>, misc: &mut Misc, out: &mut Vec<u8>) -> u32 {
+fn append_mmap(mmap: &Mmap<'_>, misc: &mut Misc, format: &RecordFormat, out: &mut Vec<u8>) -> Result<u32, EncodeError> {
     push_task(out, mmap.task);
     push_u64(out, mmap.start.0);
     push_u64(out, mmap.length);
     push_u64(out, mmap.file_offset);
     let Some(more) = mmap.more else {
         push_name(out, mmap.filename);
-        return kind::MMAP;
+        return Ok(kind::MMAP);
     };
     match more.identity {
         MmapIdentity::Inode { major, minor, inode, generation } => {
@@ -219,13 +225,19 @@ fn append_mmap(mmap: &Mmap<'_>, misc: &mut Misc, out: &mut Vec<u8>) -> u32 {
             push_u64(out, inode);
             push_u64(out, generation);
         }
-        MmapIdentity::BuildId(id) => push_build_id(out, &id),
+        MmapIdentity::BuildId(id) => {
+            let length = id.as_bytes().len();
+            if !format.mmap_build_id && length != BuildId::CAPACITY {
+                return Err(EncodeError::BuildIdNotAsked { length });
+            }
+            push_build_id(out, &id);
+        }
     }
     *misc = misc.with(Misc::MMAP_BUILD_ID, matches!(more.identity, MmapIdentity::BuildId(_)));
     push_u32(out, more.protection);
     push_u32(out, more.flags);
     push_name(out, mmap.filename);
-    kind::MMAP2
+    Ok(kind::MMAP2)
 }
 
 /// Length and room of a build id as an MMAP2 record has them.

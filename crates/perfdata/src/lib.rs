@@ -3,9 +3,9 @@
 //! Four parts, each usable alone:
 //!
 //! - [`record`]: one record's bytes -> [`Record`], as they come from a kernel ring or a file; nothing is allocated;
-//! - [`encode`]: the same values -> bytes;
+//! - [`mod@encode`]: the same values -> bytes;
 //! - [`writer`]: [`Writer`], a perf.data file of which every flushed prefix is a readable file;
-//! - [`file`]: [`PerfData`], a whole perf.data file in memory -> events, features, records.
+//! - [`mod@file`]: [`PerfData`], a whole perf.data file in memory -> events, features, records.
 //!
 //! All bytes are little-endian. Times are nanoseconds of the clock that the event used ([`EventAttr::clock`]). Record
 //! layouts are those of `linux/perf_event.h`; the file around them is described by perf's `perf.data-file-format`.

@@ -43,7 +43,7 @@ pub enum WriteError {
 /// Writes a perf.data file.
 ///
 /// Records are gathered in one buffer of 256 KiB. A record that was refused with an error is not in the file, and may
-/// be offered again.
+/// be offered again. Dropping the writer writes nothing: what was not flushed is not in the file.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,

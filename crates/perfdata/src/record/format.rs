@@ -69,6 +69,8 @@ pub struct RecordFormat {
     pub sample_regs_user: u64,
     /// Whether records that are no samples end with task, time, ids and CPU.
     pub sample_id_all: bool,
+    /// Whether the kernel was asked to put build ids into MMAP2 records (`perf_event_attr.build_id`).
+    pub mmap_build_id: bool,
 }
 
 impl RecordFormat {

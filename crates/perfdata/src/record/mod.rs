@@ -110,7 +110,7 @@ pub struct SampleId {
 /// One record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// Bits of its header. [`encode`](crate::encode) sets those that `data` says too.
+    /// Bits of its header. [`encode`](crate::encode()) sets those that `data` says too.
     pub misc: Misc,
     /// Where and when it was made.
     pub id: SampleId,

@@ -41,7 +41,7 @@ impl<'a> Record<'a> {
             return Ok(Self { misc, id: SampleId::default(), data });
         }
         let (body, id) = split_trailer(body, format)?;
-        let data = parse_side(header.kind, misc, body)?;
+        let data = parse_side(header.kind, misc, body, format)?;
         Ok(Self { misc, id, data })
     }
 }
@@ -90,10 +90,10 @@ fn parse_cpu(cursor: &mut Cursor<'_>) -> Result<u32, RecordError> {
     Ok(cpu)
 }
 
-fn parse_side(kind: u32, misc: Misc, body: &[u8]) -> Result<RecordData<'_>, RecordError> {
+fn parse_side<'a>(kind: u32, misc: Misc, body: &'a [u8], format: &RecordFormat) -> Result<RecordData<'a>, RecordError> {
     let mut cursor = Cursor::new(body, HEADER_SIZE);
     Ok(match kind {
-        kind::MMAP | kind::MMAP2 => RecordData::Mmap(parse_mmap(cursor, kind, misc)?),
+        kind::MMAP | kind::MMAP2 => RecordData::Mmap(parse_mmap(cursor, kind, misc, format)?),
         kind::COMM => RecordData::Comm(Comm {
             task: parse_task(&mut cursor)?,
             name: until_nul(cursor.rest()),
@@ -109,13 +109,18 @@ fn parse_side(kind: u32, misc: Misc, body: &[u8]) -> Result<RecordData<'_>, Reco
     })
 }
 
-fn parse_mmap(mut cursor: Cursor<'_>, kind: u32, misc: Misc) -> Result<Mmap<'_>, RecordError> {
+fn parse_mmap<'a>(
+    mut cursor: Cursor<'a>,
+    kind: u32,
+    misc: Misc,
+    format: &RecordFormat,
+) -> Result<Mmap<'a>, RecordError> {
     let task = parse_task(&mut cursor)?;
     let start = Avma(cursor.u64("addr")?);
     let length = cursor.u64("len")?;
     let file_offset = cursor.u64("pgoff")?;
     let more = if kind == kind::MMAP2 {
-        let identity = if misc.has(Misc::MMAP_BUILD_ID) {
+        let identity = if misc.has(Misc::MMAP_BUILD_ID) && has_build_id(&cursor, format) {
             MmapIdentity::BuildId(parse_build_id(&mut cursor)?)
         } else {
             MmapIdentity::Inode {
@@ -131,6 +136,15 @@ fn parse_mmap(mut cursor: Cursor<'_>, kind: u32, misc: Misc) -> Result<Mmap<'_>,
     };
     let is_data = misc.has(Misc::MMAP_DATA);
     Ok(Mmap { task, start, length, file_offset, filename: until_nul(cursor.rest()), is_data, more })
+}
+
+/// Whether an MMAP2 record that says it has a build id really has one.
+///
+/// The kernel sets that bit for all events that are told of the mapping once one of them has asked for build ids, but
+/// writes build ids only for those that asked. A file's event that did not ask may still have them, put in later by
+/// `perf inject`; those have twenty bytes, and no disk has that number as its major.
+fn has_build_id(cursor: &Cursor<'_>, format: &RecordFormat) -> bool {
+    format.mmap_build_id || cursor.rest().starts_with(&[BuildId::CAPACITY as u8, 0, 0, 0])
 }
 
 fn parse_build_id(cursor: &mut Cursor<'_>) -> Result<BuildId, RecordError> {

@@ -18,6 +18,7 @@ const WITH_TRAILER: RecordFormat = RecordFormat {
     branch_sample_type: 0,
     sample_regs_user: 0,
     sample_id_all: true,
+    mmap_build_id: true,
 };
 const TASK: TaskId = TaskId { pid: 10, tid: 11 };
 
@@ -88,9 +89,28 @@ fn mmap2_with_inode_and_with_build_id() {
 
     let too_long = start.u8(21).u8(0).u16(0).bytes(&room).u32(1).u32(2).text("/a", 8);
     assert_eq!(
-        Record::parse(&record(10, 1 << 14, too_long), &RecordFormat::default()),
+        Record::parse(&record(10, 1 << 14, too_long), &RecordFormat { sample_id_all: false, ..WITH_TRAILER }),
         Err(RecordError::BuildIdLength { offset: 40, stated: 21 })
     );
+}
+
+#[test]
+fn mmap2_of_an_event_that_did_not_ask_for_build_ids_has_its_inode_whatever_misc_says() {
+    // The kernel leaves the bit set when another event, of a profiler beside this one, asked for build ids.
+    let not_asked = RecordFormat::default();
+    for major in [0, 8, 0xfe, 0x103] {
+        let body = Fields::new().u32(10).u32(11).u64s(&[0x4000, 0x2000, 0x1000]);
+        let body = body.u32(major).u32(1).u64(1234).u64(5).u32(5).u32(2).text("/usr/bin/ls", 8);
+        let bytes = record(10, 2 | 1 << 14, body);
+        let RecordData::Mmap(mmap) = Record::parse(&bytes, &not_asked).unwrap().data else { panic!() };
+        let identity = MmapIdentity::Inode { major, minor: 1, inode: 1234, generation: 5 };
+        assert_eq!(mmap.more, Some(Mmap2Fields { identity, protection: 5, flags: 2 }));
+    }
+    // perf inject puts them in afterwards.
+    let body = Fields::new().u32(10).u32(11).u64s(&[0x4000, 0x2000, 0x1000]);
+    let bytes = record(10, 2 | 1 << 14, body.u32(20).bytes(&[0xab; 20]).u32(5).u32(2).text("/usr/bin/ls", 8));
+    let RecordData::Mmap(mmap) = Record::parse(&bytes, &not_asked).unwrap().data else { panic!() };
+    assert_eq!(mmap.more.unwrap().identity, MmapIdentity::BuildId(BuildId::new(&[0xab; 20]).unwrap()));
 }
 
 #[test]
@@ -126,6 +146,7 @@ fn full_sample() -> (Vec<u8>, RecordFormat) {
         branch_sample_type: 1 << 17,
         sample_regs_user: 0b1000_0001_0000_0001,
         sample_id_all: true,
+        mmap_build_id: false,
     };
     let fields = Fields::new()
         .u64s(&[900, 0x1234])

@@ -103,9 +103,9 @@ proptest! {
         misc in any::<u16>(),
         body in proptest::collection::vec(prop_oneof![Just(0), Just(1), any::<u8>()], 0..400),
         (sample_type, read_format, branch_sample_type, sample_regs_user) in any::<(u64, u64, u64, u64)>(),
-        sample_id_all in any::<bool>(),
+        (sample_id_all, mmap_build_id) in any::<(bool, bool)>(),
     ) {
-        let format = RecordFormat { sample_type, read_format, branch_sample_type, sample_regs_user, sample_id_all };
+        let format = RecordFormat { sample_type, read_format, branch_sample_type, sample_regs_user, sample_id_all, mmap_build_id };
         let bytes = record(kind, misc, Fields::new().bytes(&body));
         match Record::parse(&bytes, &format) {
             Ok(parsed) => drop(format!("{parsed:?}")),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use strata_address::Avma;
-use strata_perfdata::record::{MmapIdentity, Sample};
+use strata_perfdata::record::{MmapIdentity, Sample, sample_type};
 use strata_perfdata::{EventDescription, PerfData, RecordAt, RecordData, Sampling};
 
 /// Whether perf is there. Where tests must all run, it is.
@@ -108,7 +108,7 @@ fn told_by_us(at: &RecordAt<'_>, events: &[EventDescription]) -> Option<(u64, St
             };
             let (period, address) = (sample.period.unwrap_or(asked), sample.address.unwrap_or_default().0);
             let misc = record.misc.0;
-            let rest = told_sample(sample);
+            let rest = told_sample(sample, events[at.event].attr.format.sample_type & sample_type::CALLCHAIN != 0);
             format!("SAMPLE(IP, {misc:#x}): {}/{}: {ip} period: {period} addr: {address:#x}{rest}", task.pid, task.tid)
                 .replace("addr: 0x0", "addr: 0")
         }
@@ -146,9 +146,9 @@ fn told_by_us(at: &RecordAt<'_>, events: &[EventDescription]) -> Option<(u64, St
     Some((record.id.time.unwrap_or_default(), text))
 }
 
-fn told_sample(sample: &Sample<'_>) -> String {
+fn told_sample(sample: &Sample<'_>, with_chain: bool) -> String {
     let mut text = String::new();
-    if !sample.callchain.is_empty() || sample.user_regs.is_some() {
+    if with_chain {
         text += &format!("; chain nr:{}", sample.callchain.len());
         for word in sample.callchain.words.iter() {
             text += &format!(" {word:016x}");

@@ -133,6 +133,7 @@ fn format() -> impl Strategy<Value = RecordFormat> {
         sample_type: bits & sample_type::CARRIED,
         sample_regs_user,
         sample_id_all,
+        mmap_build_id: true,
         ..RecordFormat::default()
     })
 }
@@ -157,6 +158,7 @@ proptest! {
             sample_type: bits & sample_type::CARRIED & !sample_type::RAW | sample_type::IDENTIFIER,
             sample_regs_user: 0xff,
             sample_id_all: true,
+            mmap_build_id: true,
             ..RecordFormat::default()
         };
         let stacks: Vec<Vec<u8>> = materials
