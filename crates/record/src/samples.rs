@@ -29,6 +29,7 @@ const FILE_FORMAT: RecordFormat = RecordFormat {
         | sample_type::RAW,
     read_format: 0,
     branch_sample_type: 0,
+    mmap_build_id: true,
     sample_regs_user: 0,
     sample_id_all: true,
 };

@@ -1,7 +1,7 @@
 //! What an ELF image says about unwinding through it.
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, UnwindSection};
-use object::elf::{FileHeader64, PT_LOAD};
+use object::elf::{FileHeader64, PF_X, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadRef};
 use std::ops::Range;
@@ -11,6 +11,7 @@ use strata_address::Svma;
 /// The unwind data of one ELF image, shared by all processes that map it.
 #[derive(Clone, Debug)]
 pub struct ElfUnwindData {
+    /// Those with code.
     segments: Vec<Segment>,
     pub(crate) eh_frame: Section,
     pub(crate) eh_frame_hdr: Option<Section>,
@@ -55,7 +56,8 @@ impl ElfUnwindData {
         let endian = header.endian()?;
         let mut segments = Vec::new();
         for segment in header.program_headers(endian, data)? {
-            if segment.p_type(endian) == PT_LOAD {
+            // Neighbouring segments may share a page of the file: only those with code can be meant by a mapping of code.
+            if segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X) {
                 segments.push(Segment {
                     file_offset: segment.p_offset(endian),
                     file_size: segment.p_filesz(endian),
@@ -81,7 +83,7 @@ impl ElfUnwindData {
         Ok(Self { segments, eh_frame, eh_frame_hdr, covered })
     }
 
-    /// The stated address that lies at this offset of the file.
+    /// The stated address that a mapping of code from this offset of the file begins with.
     pub fn svma_at_file_offset(&self, offset: u64) -> Option<Svma> {
         // The mapping starts at a page boundary at or below the segment's first byte.
         const PAGE: u64 = 4096;
@@ -140,11 +142,26 @@ mod tests {
     fn libc_is_covered_where_its_functions_are() {
         let bytes = std::fs::read("/lib/x86_64-linux-gnu/libc.so.6").unwrap();
         let image = ElfUnwindData::parse(&*bytes).unwrap();
-        let executable = image.segments.iter().find(|segment| segment.file_offset > 0).unwrap();
+        let executable = image.segments.first().unwrap();
         assert!(image.covers(executable.svma.0 + 0x10000));
         assert!(!image.covers(0) && !image.covers(u64::MAX));
         assert_eq!(image.svma_at_file_offset(executable.file_offset), Some(executable.svma));
         assert_eq!(image.svma_at_file_offset(u64::MAX), None);
+    }
+
+    /// Linkers let segments share a page of the file (libcoreclr of .NET 9 does): the page then is mapped twice, and what
+    /// counts is the mapping with code.
+    #[test]
+    fn a_page_shared_with_the_segment_before_belongs_to_the_code() {
+        let segment = |file_offset, file_size, svma| Segment { file_offset, file_size, svma: Svma(svma) };
+        let image = ElfUnwindData {
+            segments: vec![segment(0x1d2bc0, 0x4eb690, 0x1d3bc0)],
+            eh_frame: Section::default(),
+            eh_frame_hdr: None,
+            covered: Arc::new([]),
+        };
+        assert_eq!(image.svma_at_file_offset(0x1d2000), Some(Svma(0x1d3000)));
+        assert_eq!(image.svma_at_file_offset(0x1d1000), None);
     }
 
     #[test]

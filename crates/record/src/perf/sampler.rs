@@ -15,6 +15,7 @@ pub(crate) const RING_FORMAT: RecordFormat = RecordFormat {
     sample_type: RING_SAMPLE_TYPE,
     read_format: 0,
     branch_sample_type: 0,
+    mmap_build_id: true,
     sample_regs_user: USER_REGISTERS,
     sample_id_all: true,
 };
