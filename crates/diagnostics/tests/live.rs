@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,33 +11,16 @@ use strata_diagnostics::{
     CollectCommand, Endpoint, Error, EventFilter, EventFiltering, Granted, GrantedRundown, InfoVersion, Level,
     NotAttachable, Provider, ReversePort, Rundown, Session, SessionRequest, StackWalk, find, processes,
 };
+use strata_testkit::live::Runtime;
 
 /// Far more than anything here takes, so that a slow machine fails no test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const RUNTIMES: [(&str, &str); 4] = [("net3", "3.1.23"), ("net8", "8.0.4"), ("net9", "9.0.1"), ("net10", "10.0.13")];
 
-/// The command that runs a workload on a runtime.
 fn command(runtime: &str, workload: &str, arguments: &[&str]) -> Command {
-    let targets = std::env::var_os("STRATA_TARGETS").map_or_else(
-        || {
-            let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let found = package.ancestors().map(|folder| folder.join(".targets")).find(|path| path.is_dir());
-            found.expect("test targets are not installed: run `cargo xtask targets`")
-        },
-        PathBuf::from,
-    );
-    let assembly = |name: &str| targets.join("workloads").join(name).join(format!("{name}.dll"));
-    let mut command;
-    if runtime == "net10" {
-        command = Command::new(targets.join("net10/officeagent-mcp"));
-        command.env("DOTNET_STARTUP_HOOKS", assembly("Hook")).env("STRATA_WORKLOAD", assembly(workload));
-    } else {
-        command = Command::new(targets.join(runtime).join("dotnet"));
-        command.arg(assembly(workload));
-    }
-    command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1").args(arguments);
-    command
+    let runtime = Runtime::all().into_iter().find(|known| known.name() == runtime).unwrap();
+    runtime.command(workload, arguments).unwrap()
 }
 
 /// A workload at work, ended when the test is over.

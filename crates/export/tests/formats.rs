@@ -1,10 +1,10 @@
 //! What each format looks like, and that other programs' definitions of it agree.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use strata_export::{Compression, Format, write_profile};
 use strata_profile::Profile;
+use strata_testkit::live;
 use strata_testkit::profile::{empty, mixed};
 
 fn text(profile: &Profile, format: Format) -> String {
@@ -105,25 +105,12 @@ fn errors_of_the_output_come_through() {
     }
 }
 
-/// Where `cargo xtask targets` puts the files of other projects.
-fn target(name: &str) -> PathBuf {
-    let targets = std::env::var_os("STRATA_TARGETS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.targets"), PathBuf::from);
-    let path = targets.join(name);
-    assert!(path.exists(), "{} is missing: run `cargo xtask targets speedscope-schema`", path.display());
-    path
-}
-
 #[test]
 fn speedscope_files_are_valid() {
-    let schema = target("speedscope/file-format-schema.json");
-    const VALIDATE: &str = "import json, jsonschema, sys\n\
-        jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))";
+    let schema = live::speedscope_schema().unwrap();
     for (name, profile) in [("mixed", mixed()), ("empty", empty())] {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.speedscope.json"));
         std::fs::write(&file, text(&profile, Format::Speedscope)).unwrap();
-        let output = Command::new("python3").args(["-c", VALIDATE]).arg(&schema).arg(&file).output();
-        let output = output.expect("python3 with the package jsonschema is installed");
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        live::validate_json(&file, &schema).unwrap();
     }
 }

@@ -77,6 +77,7 @@ pub fn record(
         stack_bytes: settings.stack_bytes,
         wakeup_bytes: 256 << 10,
         kernel: KernelSide::Included,
+        build_ids: true,
     })
     .map_err(|source| RecordError::sampling(source, 1, 1))?;
     let recording = Recording::create(&settings.output)?;

@@ -1,7 +1,6 @@
 //! From ring records to the recording's `perf.data`: each sample is unwound at once and its stack bytes are let go.
 
 use crate::perf::event::EventConfig;
-use crate::perf::sampler::RING_FORMAT;
 use crate::target::memory::LiveMemory;
 use crate::target::proc::{self, ExecutableMapping};
 use crate::target::processes::{self, Processes};
@@ -17,22 +16,6 @@ use strata_perfdata::{
 };
 use strata_stack::{StackEnd, note};
 use strata_unwind::{FoundFrame, SampledStack, Unwinder};
-
-/// What each sample in the recording holds: the chain is ours, the raw bytes are the note on how it was found.
-const FILE_FORMAT: RecordFormat = RecordFormat {
-    sample_type: sample_type::IP
-        | sample_type::TID
-        | sample_type::TIME
-        | sample_type::CPU
-        | sample_type::PERIOD
-        | sample_type::CALLCHAIN
-        | sample_type::RAW,
-    read_format: 0,
-    branch_sample_type: 0,
-    mmap_build_id: true,
-    sample_regs_user: 0,
-    sample_id_all: true,
-};
 
 /// Counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +35,7 @@ pub struct SampleCounts {
 /// Unwinds and writes.
 pub(crate) struct SampleWriter {
     writer: Writer<File>,
+    ring_format: RecordFormat,
     processes: Processes,
     memory: LiveMemory,
     unwinder: Unwinder,
@@ -67,6 +51,7 @@ impl SampleWriter {
         let writer = Writer::new(file, vec![describe(config)])?;
         Ok(Self {
             writer,
+            ring_format: config.ring_format(),
             processes: Processes::default(),
             memory: LiveMemory::default(),
             unwinder: Unwinder::new(),
@@ -130,7 +115,7 @@ impl SampleWriter {
 
     /// Takes one record of a ring, in time order. `runtime_seen` is told of each process that turns out to run .NET.
     pub(crate) fn take(&mut self, bytes: &[u8], mut runtime_seen: impl FnMut(u32)) -> Result<(), WriteError> {
-        let Ok(record) = Record::parse(bytes, &RING_FORMAT) else {
+        let Ok(record) = Record::parse(bytes, &self.ring_format) else {
             self.counts.unreadable += 1;
             return Ok(());
         };
@@ -274,12 +259,26 @@ fn mapping_record<'a>(pid: u32, mapping: &'a ExecutableMapping, build_id: Option
     }
 }
 
+/// What each sample in the recording holds: the chain is ours, the raw bytes are the note on how it was found. Other
+/// records are laid out as in the rings.
+fn file_format(ring: &RecordFormat) -> RecordFormat {
+    let not_kept = sample_type::REGS_USER | sample_type::STACK_USER;
+    RecordFormat { sample_type: ring.sample_type & !not_kept | sample_type::RAW, sample_regs_user: 0, ..*ring }
+}
+
 fn describe(config: &EventConfig) -> EventDescription {
     let (kind, event) = config.kind.type_and_config();
-    let flags = [AttrFlags::INHERIT, AttrFlags::MMAP, AttrFlags::MMAP2, AttrFlags::COMM, AttrFlags::COMM_EXEC]
-        .into_iter()
-        .fold(AttrFlags::TASK, AttrFlags::union);
-    let mut attr = EventAttr::cpu_clock(Sampling::Frequency(config.frequency_hz), FILE_FORMAT);
+    let flags = [
+        AttrFlags::INHERIT,
+        AttrFlags::MMAP,
+        AttrFlags::MMAP2,
+        AttrFlags::COMM,
+        AttrFlags::COMM_EXEC,
+        AttrFlags::EXCLUDE_GUEST,
+    ]
+    .into_iter()
+    .fold(AttrFlags::TASK, AttrFlags::union);
+    let mut attr = EventAttr::cpu_clock(Sampling::Frequency(config.frequency_hz), file_format(&config.ring_format()));
     attr.kind = kind;
     attr.config = event;
     attr.flags = flags;

@@ -3,13 +3,13 @@
 use perf_event_open_sys::{bindings as sys, ioctls, perf_event_open};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use strata_perfdata::record::RecordFormat;
 
 /// Registers copied with each sample, in the kernel's order of their bits: BP, SP, IP.
-pub(crate) const USER_REGISTERS: u64 =
-    1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
+const USER_REGISTERS: u64 = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
 
 /// What each sample in a ring holds.
-pub(crate) const RING_SAMPLE_TYPE: u64 = (sys::PERF_SAMPLE_IP
+const RING_SAMPLE_TYPE: u64 = (sys::PERF_SAMPLE_IP
     | sys::PERF_SAMPLE_TID
     | sys::PERF_SAMPLE_TIME
     | sys::PERF_SAMPLE_CPU
@@ -25,6 +25,19 @@ pub enum EventKind {
     Cycles,
     /// A timer that runs while the thread does, where there is no cycle counter.
     CpuClock,
+}
+
+impl EventConfig {
+    /// How the kernel lays out the records in our rings.
+    pub(crate) fn ring_format(&self) -> RecordFormat {
+        RecordFormat {
+            sample_type: RING_SAMPLE_TYPE,
+            sample_regs_user: USER_REGISTERS,
+            sample_id_all: true,
+            mmap_build_id: self.build_ids,
+            ..RecordFormat::default()
+        }
+    }
 }
 
 impl EventKind {
@@ -64,6 +77,8 @@ pub(crate) struct EventConfig {
     pub(crate) wakeup_bytes: u32,
     /// Whether the kernel may be sampled too.
     pub(crate) kernel: KernelSide,
+    /// Whether mapping records name files by their build id; kernels before 5.12 cannot.
+    pub(crate) build_ids: bool,
 }
 
 /// Whether kernel code may be sampled.
@@ -82,16 +97,7 @@ pub(crate) struct Event {
 impl Event {
     /// Opens the event; `tid` and everything it starts later are sampled while on `cpu`.
     pub(crate) fn open(config: &EventConfig, tid: u32, cpu: u32, begin: Begin) -> io::Result<Self> {
-        let mut attr = attr(config, begin);
-        let fd = match open(&mut attr, tid, cpu) {
-            // Kernels before 5.12 know no build ids in mapping records: they refuse the bit.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                attr.set_build_id(0);
-                open(&mut attr, tid, cpu)?
-            }
-            other => other?,
-        };
-        Ok(Self { fd })
+        Ok(Self { fd: open(&mut attr(config, begin), tid, cpu)? })
     }
 
     /// Lets this event write into the ring of `other`.
@@ -128,12 +134,13 @@ fn attr(config: &EventConfig, begin: Begin) -> sys::perf_event_attr {
     attr.set_inherit(1);
     attr.set_mmap(1);
     attr.set_mmap2(1);
-    attr.set_build_id(1);
+    attr.set_build_id(config.build_ids.into());
     attr.set_comm(1);
     attr.set_comm_exec(1);
     attr.set_task(1);
     attr.set_sample_id_all(1);
     attr.set_exclude_hv(1);
+    attr.set_exclude_guest(1);
     attr.set_watermark(1);
     attr.__bindgen_anon_2.wakeup_watermark = config.wakeup_bytes;
     if config.kernel == KernelSide::Excluded {
@@ -168,11 +175,12 @@ pub(crate) fn choose(mut config: EventConfig) -> io::Result<EventConfig> {
     let mut refused = None;
     for kernel in [KernelSide::Included, KernelSide::Excluded] {
         for kind in [EventKind::Cycles, EventKind::CpuClock] {
-            config.kind = kind;
-            config.kernel = kernel;
-            match Event::open(&config, ourselves, cpu, Begin::Enabled) {
-                Ok(_) => return Ok(config),
-                Err(error) => refused = Some(error),
+            for build_ids in [true, false] {
+                config = EventConfig { kind, kernel, build_ids, ..config };
+                match Event::open(&config, ourselves, cpu, Begin::Enabled) {
+                    Ok(_) => return Ok(config),
+                    Err(error) => refused = Some(error),
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! All sampling events of one recording and the rings they write into.
 
 use super::cpus;
-use super::event::{Begin, Event, EventConfig, RING_SAMPLE_TYPE, USER_REGISTERS};
+use super::event::{Begin, Event, EventConfig};
 use super::order::TimeOrder;
 use super::ring::Ring;
 use crate::error::RecordError;
@@ -10,22 +10,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use strata_perfdata::record::{Record, RecordData, RecordFormat};
 
-/// How the kernel lays out the records in our rings.
-pub(crate) const RING_FORMAT: RecordFormat = RecordFormat {
-    sample_type: RING_SAMPLE_TYPE,
-    read_format: 0,
-    branch_sample_type: 0,
-    mmap_build_id: true,
-    sample_regs_user: USER_REGISTERS,
-    sample_id_all: true,
-};
-
 /// The events of all threads, with one ring for each processor.
 ///
 /// An event that is inherited by later threads must be bound to one processor to have a ring, so each thread that exists
 /// at attach gets one event for each processor; later threads inherit them and need no descriptor.
 pub(crate) struct Sampler {
     config: EventConfig,
+    format: RecordFormat,
     processors: Vec<Processor>,
     events: Vec<Event>,
     order: TimeOrder,
@@ -66,6 +57,7 @@ impl Sampler {
     pub(crate) fn new(config: EventConfig) -> Self {
         let processors = cpus::online().into_iter().map(|number| Processor { number, output: None }).collect();
         Self {
+            format: config.ring_format(),
             config,
             processors,
             events: Vec::new(),
@@ -142,7 +134,7 @@ impl Sampler {
     fn fill(&mut self) {
         for (_, ring) in self.processors.iter_mut().filter_map(|processor| processor.output.as_mut()) {
             ring.drain(|bytes| {
-                let record = Record::parse(bytes, &RING_FORMAT).ok();
+                let record = Record::parse(bytes, &self.format).ok();
                 if let (Some(inherited), Some(RecordData::Fork(life))) =
                     (&mut self.inherited, record.map(|record| record.data))
                 {
