@@ -1,0 +1,4 @@
+//! The `strata` command on real processes.
+
+mod arrows;
+mod support;
