@@ -4,6 +4,7 @@ use crate::image::ElfUnwindData;
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, Unwinder as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use strata_address::{Avma, AvmaRange, RangeMap};
 
 pub(crate) type CfiUnwinder = UnwinderX86_64<Arc<[u8]>, MayAllocateDuringUnwind>;
@@ -27,11 +28,12 @@ pub enum Code {
 pub struct AddressSpace {
     mappings: RangeMap<Code>,
     cfi: CfiUnwinder,
+    generation: u64,
 }
 
 impl Default for AddressSpace {
     fn default() -> Self {
-        Self { mappings: RangeMap::default(), cfi: CfiUnwinder::new() }
+        Self { mappings: RangeMap::default(), cfi: CfiUnwinder::new(), generation: next_generation() }
     }
 }
 
@@ -50,6 +52,7 @@ impl AddressSpace {
 
     /// Unmaps a range; mappings that reach into it keep their other parts.
     pub fn unmap(&mut self, range: AvmaRange) {
+        self.generation = next_generation();
         for (old, code) in self.mappings.remove(range) {
             if matches!(code, Code::Elf { .. }) {
                 self.cfi.remove_module(old.start().0);
@@ -71,6 +74,19 @@ impl AddressSpace {
         self.mappings.get(address).map(|(_, code)| code)
     }
 
+    /// A number that no other state of this or any other address space has.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Whether call frame information covers an address; `None` when nothing executable is mapped there.
+    pub(crate) fn is_described(&self, address: Avma) -> Option<bool> {
+        Some(match self.code_at(address)? {
+            Code::Elf { image, bias } => image.covers(address.0.wrapping_sub(*bias)),
+            Code::FramePointers => false,
+        })
+    }
+
     /// Number of executable mappings.
     pub fn len(&self) -> usize {
         self.mappings.len()
@@ -84,6 +100,11 @@ impl AddressSpace {
     pub(crate) fn cfi(&self) -> &CfiUnwinder {
         &self.cfi
     }
+}
+
+fn next_generation() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn cfi_module(range: AvmaRange, image: &ElfUnwindData, bias: u64) -> Module<Arc<[u8]>> {

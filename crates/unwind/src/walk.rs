@@ -2,7 +2,7 @@
 
 use crate::leaf::{self, LeafFrame};
 use crate::roots::Roots;
-use crate::space::{AddressSpace, Code};
+use crate::space::AddressSpace;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as CfiError, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
 use strata_address::Avma;
@@ -49,12 +49,39 @@ pub struct FoundFrame {
 /// Walks stacks; holds what speeds up the next walk.
 pub struct Unwinder {
     cache: CacheX86_64<MayAllocateDuringUnwind>,
+    described: Described,
     roots: Roots,
 }
 
 impl Default for Unwinder {
     fn default() -> Self {
-        Self { cache: CacheX86_64::new_in(), roots: Roots::default() }
+        Self { cache: CacheX86_64::new_in(), described: Described::default(), roots: Roots::default() }
+    }
+}
+
+/// Remembers which addresses call frame information covers: the same return addresses come again and again.
+struct Described {
+    slots: Box<[(u64, Avma, bool); Described::SLOTS]>,
+}
+
+impl Default for Described {
+    fn default() -> Self {
+        // No address space has generation 0.
+        Self { slots: Box::new([(0, Avma(0), false); Self::SLOTS]) }
+    }
+}
+
+impl Described {
+    /// More than a busy program's distinct return addresses in some milliseconds; 24 bytes each.
+    const SLOTS: usize = 2048;
+
+    /// As [`AddressSpace::is_described`].
+    fn look_up(&mut self, space: &AddressSpace, address: Avma) -> Option<bool> {
+        let slot = &mut self.slots[address.0 as usize % Self::SLOTS];
+        if (slot.0, slot.1) != (space.generation(), address) {
+            *slot = (space.generation(), address, space.is_described(address)?);
+        }
+        Some(slot.2)
     }
 }
 
@@ -140,11 +167,7 @@ impl Unwinder {
     ) -> Step {
         let is_leaf = inner.found == Found::Ip;
         let at = if is_leaf { inner.address } else { look_up(inner.address) };
-        let described = match space.code_at(at) {
-            None => return Step::Stuck(Cut::NotCode),
-            Some(Code::Elf { image, bias }) => image.covers(at.0.wrapping_sub(*bias)),
-            Some(Code::FramePointers) => false,
-        };
+        let Some(described) = self.described.look_up(space, at) else { return Step::Stuck(Cut::NotCode) };
         if described {
             return self.step_by_cfi(space, inner, regs, stack);
         }

@@ -1,11 +1,30 @@
 //! Records of several rings in one order of time.
 
-/// A record's time and where its bytes lie in the batch.
+/// A record's time and where its bytes lie in its round's buffer.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: u64,
     start: usize,
     length: usize,
+}
+
+/// Records of one round, back to back.
+#[derive(Debug, Default)]
+struct Round {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    newest: u64,
+}
+
+impl Round {
+    fn bytes_of(&self, entry: Entry) -> &[u8] {
+        &self.bytes[entry.start..entry.start + entry.length]
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
 }
 
 /// Puts records of several rings in time order.
@@ -14,24 +33,28 @@ struct Entry {
 /// than the newest record of the round *before*: those are released, later ones wait for the next round.
 #[derive(Debug, Default)]
 pub(crate) struct TimeOrder {
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    newest: u64,
-    released_to: u64,
+    /// What was left of the round before; all of it is older than `current.newest` at that time.
+    previous: Round,
+    current: Round,
 }
 
 impl TimeOrder {
     /// Adds a record of this round.
     pub(crate) fn push(&mut self, time: u64, record: &[u8]) {
-        self.entries.push(Entry { time, start: self.bytes.len(), length: record.len() });
-        self.bytes.extend_from_slice(record);
-        self.newest = self.newest.max(time);
+        let current = &mut self.current;
+        current.entries.push(Entry { time, start: current.bytes.len(), length: record.len() });
+        current.bytes.extend_from_slice(record);
+        current.newest = current.newest.max(time);
     }
 
     /// Ends a round: hands over what no later record can precede, in time order.
     pub(crate) fn end_round(&mut self, take: impl FnMut(u64, &[u8])) {
-        let limit = std::mem::replace(&mut self.released_to, self.newest);
+        let limit = self.previous.newest;
         self.release(limit, take);
+        // All of the previous round is out: its buffers serve again.
+        std::mem::swap(&mut self.previous, &mut self.current);
+        self.current.clear();
+        self.current.newest = self.previous.newest;
     }
 
     /// Ends the last round: hands over everything.
@@ -39,24 +62,22 @@ impl TimeOrder {
         self.release(u64::MAX, take);
     }
 
+    /// Merges the previous round (wholly released) with what of the current one is old enough.
     fn release(&mut self, limit: u64, mut take: impl FnMut(u64, &[u8])) {
         // Stable: records of one moment keep the order they came in.
-        self.entries.sort_by_key(|entry| entry.time);
-        let ready = self.entries.partition_point(|entry| entry.time <= limit);
-        for entry in self.entries.drain(..ready) {
-            take(entry.time, &self.bytes[entry.start..entry.start + entry.length]);
+        self.current.entries.sort_by_key(|entry| entry.time);
+        let ready = self.current.entries.partition_point(|entry| entry.time <= limit);
+        let mut earlier = self.previous.entries.iter().copied().peekable();
+        for entry in self.current.entries.drain(..ready) {
+            while let Some(before) = earlier.next_if(|before| before.time <= entry.time) {
+                take(before.time, self.previous.bytes_of(before));
+            }
+            take(entry.time, &self.current.bytes[entry.start..entry.start + entry.length]);
         }
-        if self.entries.is_empty() {
-            self.bytes.clear();
-            return;
+        for before in earlier {
+            take(before.time, self.previous.bytes_of(before));
         }
-        let mut kept = Vec::with_capacity(self.entries.iter().map(|entry| entry.length).sum());
-        for entry in &mut self.entries {
-            let start = kept.len();
-            kept.extend_from_slice(&self.bytes[entry.start..entry.start + entry.length]);
-            entry.start = start;
-        }
-        self.bytes = kept;
+        self.previous.clear();
     }
 }
 
