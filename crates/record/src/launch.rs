@@ -37,8 +37,8 @@ pub(crate) fn hold(command: &[OsString], environment: Option<(&str, OsString)>, 
     if let Some((name, value)) = environment {
         command.env(name, value);
     }
-    let (tell, wait) = (pid_to_parent.as_raw_fd(), go_from_parent.as_raw_fd());
-    // SAFETY: between fork and exec only `getpid`, `write` and `read` are called, which are async-signal-safe.
+    let (tell, wait, parents_end) = (pid_to_parent.as_raw_fd(), go_from_parent.as_raw_fd(), go.as_raw_fd());
+    // SAFETY: between fork and exec only `getpid`, `close`, `write` and `read` are called, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
             let pid = std::process::id().to_ne_bytes();
@@ -118,6 +118,13 @@ impl Child {
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// A process that is forked while another waits to be let go has that one's pipe open too: one at a time.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ONE: Mutex<()> = Mutex::new(());
+        ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn run(command: &[&str]) -> io::Result<ExitStatus> {
         let control = Control::new().unwrap();
@@ -130,12 +137,14 @@ mod tests {
 
     #[test]
     fn the_program_gets_its_environment_and_its_end_comes_back() {
+        let _alone = alone();
         assert_eq!(run(&["sh", "-c", "test $STRATA_TEST = there && exit 7"]).unwrap().code(), Some(7));
         assert_eq!(run(&["sh", "-c", "kill -SEGV $$"]).unwrap().signal(), Some(libc::SIGSEGV));
     }
 
     #[test]
     fn a_program_that_is_not_there_is_an_error() {
+        let _alone = alone();
         assert_eq!(run(&["/no/such/program"]).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(run(&["/etc/passwd"]).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(run(&[]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
@@ -143,6 +152,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_never_let_go_does_not_run() {
+        let _alone = alone();
         let control = Control::new().unwrap();
         let held = hold(&["sh".into(), "-c".into(), "exit 0".into()], None, &control).unwrap();
         let Held { go, spawned, .. } = held;
