@@ -43,10 +43,12 @@ pub(crate) fn hold(command: &[OsString], environment: Option<(&str, OsString)>, 
         command.pre_exec(move || {
             let pid = std::process::id().to_ne_bytes();
             let mut go = 0_u8;
-            // SAFETY: both descriptors were inherited from the parent, which keeps them open until we are let go; the
-            // buffers are as long as said.
-            let (told, let_go) =
-                (libc::write(tell, pid.as_ptr().cast(), pid.len()), libc::read(wait, (&raw mut go).cast(), 1));
+            // SAFETY: the descriptors were inherited from the parent, which keeps its own open until we are let go; the
+            // buffers are as long as said. The parent's end must not be open here too: its closing would never be seen.
+            let (told, let_go) = {
+                libc::close(parents_end);
+                (libc::write(tell, pid.as_ptr().cast(), pid.len()), libc::read(wait, (&raw mut go).cast(), 1))
+            };
             // Nothing was read: the parent is gone or gave up, so no one would watch this program.
             if told == 4 && let_go == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
         });
