@@ -1,6 +1,7 @@
 //! `threads`: CPU time by thread.
 
-use crate::{Cost, Report, text};
+use crate::names::{self, Spelling};
+use crate::{Cost, Report, Width, text};
 use serde::Serialize;
 use std::fmt::Write as _;
 use strata_digest::Weight;
@@ -71,7 +72,7 @@ impl ThreadRow<'_> {
 impl Report for Threads<'_> {
     const NAME: &'static str = "threads";
 
-    fn text(&self, width: usize) -> String {
+    fn text(&self, width: Width) -> String {
         let mut out = String::new();
         if self.all.samples == 0 {
             let _ = writeln!(out, "No samples on {}.", text::counted(self.threads.len() as u64, "thread"));
@@ -81,16 +82,16 @@ impl Report for Threads<'_> {
         if self.threads.is_empty() {
             return out;
         }
-        out.push_str("\n  CPU %       CPU ms   samples  whole %  thread\n");
+        out.push_str("\n CPU %        CPU ms   samples  whole %  thread\n");
         for row in &self.threads {
             let _ = writeln!(
                 out,
-                "{:>7} {:>12} {:>9}  {:>7}  {}",
-                text::percent(row.cost.cpu_percent),
+                "{} {:>12} {:>9}  {}  {}",
+                text::percent_column(row.cost.cpu_percent),
                 text::ms(row.cost.cpu_ns),
                 row.cost.samples,
-                text::percent(row.whole_stacks.percent()),
-                text::shorten(&row.label(), width.saturating_sub(41)),
+                text::percent_column(row.whole_stacks.percent()),
+                names::name(&row.label(), Spelling::Plain, width.beside(41)),
             );
         }
         out
