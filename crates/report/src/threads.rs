@@ -79,11 +79,11 @@ impl Report for Threads<'_> {
         } else {
             let _ = writeln!(out, "{} on {}", text::sum(self.all), text::counted(self.threads.len() as u64, "thread"));
         }
-        if self.threads.is_empty() {
-            return out;
+        if self.all.samples > 0 {
+            out.push_str("\n CPU %        CPU ms   samples  whole %  thread\n");
         }
-        out.push_str("\n CPU %        CPU ms   samples  whole %  thread\n");
-        for row in &self.threads {
+        let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
+        for row in busy {
             let _ = writeln!(
                 out,
                 "{} {:>12} {:>9}  {}  {}",
@@ -93,6 +93,11 @@ impl Report for Threads<'_> {
                 text::percent_column(row.whole_stacks.percent()),
                 names::name(&row.label(), Spelling::Plain, width.beside(41)),
             );
+        }
+        if !idle.is_empty() {
+            out.push('\n');
+            let labels: Vec<_> = idle.iter().map(|row| row.label()).collect();
+            text::wrap(&mut out, &format!("Without samples: {}.", labels.join(", ")), width.of_paragraphs());
         }
         out
     }
