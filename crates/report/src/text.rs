@@ -75,7 +75,8 @@ pub(crate) fn thread((process, pid): (&str, u32), (thread, tid): (&str, u32)) ->
     format!("{} of {}", identified(thread, "tid", tid), identified(process, "pid", pid))
 }
 
-fn identified(name: &str, word: &str, id: u32) -> String {
+/// `worker (tid 12)`; what has no name goes by its number alone.
+pub(crate) fn identified(name: &str, word: &str, id: u32) -> String {
     if name.is_empty() { format!("{word} {id}") } else { format!("{name} ({word} {id})") }
 }
 

@@ -74,11 +74,22 @@ impl Report for Threads<'_> {
 
     fn text(&self, width: Width) -> String {
         let mut out = String::new();
-        if self.all.samples == 0 {
-            let _ = writeln!(out, "No samples on {}.", text::counted(self.threads.len() as u64, "thread"));
-        } else {
-            let _ = writeln!(out, "{} on {}", text::sum(self.all), text::counted(self.threads.len() as u64, "thread"));
+        // A single process is named once.
+        let same = |other: &ThreadRow<'_>| self.threads.first().is_some_and(|first| first.pid == other.pid);
+        let one_process = self.threads.first().filter(|_| self.threads.iter().all(same));
+        let label = |row: &ThreadRow<'_>| match one_process {
+            Some(_) => text::identified(row.thread, "tid", row.tid),
+            None => row.label(),
+        };
+        let mut sentence = match self.all.samples {
+            0 => "No samples".to_owned(),
+            _ => text::sum(self.all),
+        };
+        let _ = write!(sentence, " on {}", text::counted(self.threads.len() as u64, "thread"));
+        if let Some(row) = one_process {
+            let _ = write!(sentence, " of {}", text::identified(row.process, "pid", row.pid));
         }
+        text::wrap(&mut out, &format!("{sentence}."), width.of_paragraphs());
         if self.all.samples > 0 {
             out.push_str("\n CPU %        CPU ms   samples  whole %  thread\n");
         }
@@ -91,12 +102,12 @@ impl Report for Threads<'_> {
                 text::ms(row.cost.cpu_ns),
                 row.cost.samples,
                 text::percent_column(row.whole_stacks.percent()),
-                names::name(&row.label(), Spelling::Plain, width.beside(41)),
+                names::name(&label(row), Spelling::Plain, width.beside(41)),
             );
         }
         if !idle.is_empty() {
             out.push('\n');
-            let labels: Vec<_> = idle.iter().map(|row| row.label()).collect();
+            let labels: Vec<_> = idle.iter().map(|row| label(row)).collect();
             text::wrap(&mut out, &format!("Without samples: {}.", labels.join(", ")), width.of_paragraphs());
         }
         out

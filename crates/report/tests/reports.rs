@@ -91,6 +91,7 @@ fn tree() {
 #[test]
 fn threads() {
     check("threads", &mixed(), WIDE, Threads::of);
+    check("threads_of_one_process_width_80", &straight(), Width::Columns(80), Threads::of);
     check("threads_empty", &empty(), WIDE, Threads::of);
 }
 
