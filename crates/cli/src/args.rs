@@ -100,6 +100,10 @@ pub(crate) struct ReportArguments {
     /// In `tree`, add all threads together.
     #[arg(long)]
     pub(crate) merge_threads: bool,
+    /// Columns that text may take: shortens names and folds straight calls. Default: the terminal's; when the output is no
+    /// terminal, nothing is shortened.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    pub(crate) width: Option<u16>,
 }
 
 /// A view of a recording.

@@ -5,7 +5,7 @@ use crate::failure::{Failure, to_stdout};
 use crate::load;
 use std::process::ExitCode;
 use strata_profile::Profile;
-use strata_report::{Calls, DEFAULT_WIDTH, Document, Losses, Report, Threads, Top, Tree};
+use strata_report::{Calls, Document, Losses, Report, Threads, Top, Tree, Width};
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let view = if arguments.tree { View::Tree } else { arguments.view };
@@ -15,25 +15,32 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
         _ => load::profile_with_samples(&arguments.file)?,
     };
     match view {
-        View::Top => show(&profile, Top::of(&profile, Some(arguments.limit)), arguments.json),
+        View::Top => show(&profile, Top::of(&profile, Some(arguments.limit)), arguments),
         View::Tree => {
             let calls = if arguments.merge_threads { Calls::Merged } else { Calls::ByThread };
-            show(&profile, Tree::of(&profile, calls, arguments.min_percent), arguments.json)
+            show(&profile, Tree::of(&profile, calls, arguments.min_percent), arguments)
         }
-        View::Threads => show(&profile, Threads::of(&profile), arguments.json),
-        View::Loss => show(&profile, Losses::of(&profile), arguments.json),
+        View::Threads => show(&profile, Threads::of(&profile), arguments),
+        View::Loss => show(&profile, Losses::of(&profile), arguments),
     }
 }
 
-fn show<R: Report>(profile: &Profile, report: R, json: bool) -> Result<ExitCode, Failure> {
+fn show<R: Report>(profile: &Profile, report: R, arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let document = Document::new(profile, report);
-    to_stdout(|out| if json { document.write_json(out) } else { out.write_all(document.text(width()).as_bytes()) })
+    if arguments.json {
+        return to_stdout(|out| document.write_json(out));
+    }
+    let width = arguments.width.map_or_else(terminal_width, |columns| Width::Columns(columns.into()));
+    to_stdout(|out| out.write_all(document.text(width).as_bytes()))
 }
 
-/// Columns of the terminal; a fixed number when there is none, so that what is kept looks the same everywhere.
-fn width() -> usize {
+/// Columns of the terminal; where there is none, names stay whole, so that what is kept looks the same everywhere.
+fn terminal_width() -> Width {
+    /// A terminal that says it is narrower gets lines that run over: half a name helps no one.
+    const NARROWEST: usize = 60;
     match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
-        Ok(size) if size.ws_col >= 60 => usize::from(size.ws_col),
-        _ => DEFAULT_WIDTH,
+        // A terminal that does not know its size says zero.
+        Ok(size) if size.ws_col > 0 => Width::Columns(usize::from(size.ws_col).max(NARROWEST)),
+        _ => Width::Unlimited,
     }
 }

@@ -1,19 +1,29 @@
 //! What every output shows alike, so that no two outputs can disagree.
 //!
-//! [`Groups`] says which functions count as one, [`CallTree`] turns samples into a tree with cut stacks under a node of
-//! their own, [`visible()`] makes control characters in names visible, and [`LossSummary`] says in words and numbers
-//! what is missing. All are functions of a finished [`strata_profile::Profile`]; nothing here knows an output format.
+//! It stands between the profile and whatever shows it: reports and file formats both take their functions, trees, words
+//! and percentages from here, and neither knows the other. A thing belongs here when two outputs would otherwise each
+//! decide it, and into `strata-profile` when it is about the profile whether or not anyone shows it.
+//!
+//! - [`Groups`]: which functions count as one;
+//! - [`CallTree`]: samples as a tree, cut stacks under a node of their own, recursion folded if wanted;
+//! - [`LossSummary`]: what is missing, in words and numbers;
+//! - [`percent()`]: a percentage that never claims all or nothing falsely;
+//! - [`visible()`]: names that cannot act on a terminal or break a line-based format.
+//!
+//! All are functions of a finished [`strata_profile::Profile`]; nothing here knows an output format.
 
 #![forbid(unsafe_code)]
 
 mod groups;
 mod loss;
-mod quality;
+mod percent;
+mod recursion;
 mod tree;
 mod visible;
 
 pub use groups::{Group, Groups};
 pub use loss::{Counted, LossSummary};
-pub use quality::quality;
+pub use percent::percent;
+pub use recursion::Folded;
 pub use tree::{CallTree, Children, Node, NodeId, Place, Weight};
 pub use visible::visible;

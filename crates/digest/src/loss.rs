@@ -1,9 +1,9 @@
 //! What is missing, in numbers and in words.
 
-use crate::quality;
+use crate::percent;
 use serde::Serialize;
 use std::fmt::Write as _;
-use strata_profile::{Gap, Profile, Share};
+use strata_profile::{Gap, Profile, Share, quality};
 
 /// How often something with a name was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,9 +46,8 @@ fn counted(counts: impl Iterator<Item = (&'static str, u64)>) -> Vec<Counted> {
 /// `part of whole (97.5 %)`, or `none` of nothing.
 fn share(share: Share) -> String {
     match share.percent() {
-        // Rounded down: 99.96 % must not read as all of them.
-        Some(percent) => format!("{} of {} ({:.1} %)", share.part, share.whole, (percent * 10.0).floor() / 10.0),
         None => "none".to_owned(),
+        some => format!("{} of {} ({} %)", share.part, share.whole, percent(some)),
     }
 }
 

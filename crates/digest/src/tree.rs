@@ -116,6 +116,12 @@ impl CallTree {
         building.tree
     }
 
+    /// Adds a node that has no samples yet.
+    pub(crate) fn add(&mut self, parent: Option<NodeId>, place: Place) -> NodeId {
+        self.nodes.push(Node { parent, place, own: Weight::default() });
+        NodeId(u32::try_from(self.nodes.len() - 1).expect("a call tree has fewer than 2^32 nodes"))
+    }
+
     /// The places in this tree that are neither functions nor roots, with their texts, in order.
     pub fn marks(&self) -> Vec<(Place, String)> {
         let places: BTreeSet<Place> =
@@ -193,11 +199,8 @@ struct Building {
 
 impl Building {
     fn node(&mut self, parent: Option<NodeId>, place: Place) -> NodeId {
-        let nodes = &mut self.tree.nodes;
-        *self.known.entry((parent, place)).or_insert_with(|| {
-            nodes.push(Node { parent, place, own: Weight::default() });
-            NodeId(u32::try_from(nodes.len() - 1).expect("a call tree has fewer than 2^32 nodes"))
-        })
+        let tree = &mut self.tree;
+        *self.known.entry((parent, place)).or_insert_with(|| tree.add(parent, place))
     }
 
     /// The node of `stack` under `base`: climbs to the nearest stack that is known under this base, then comes back.

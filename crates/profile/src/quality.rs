@@ -1,6 +1,6 @@
 //! How good a profile is: counts over its samples.
 
-use crate::{Found, NameSource, Profile, StackEnd};
+use crate::{Found, Handle, NameSource, Profile, StackEnd};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -55,18 +55,32 @@ impl Quality {
 }
 
 /// Counts how good a profile is.
+///
+/// Samples are added up along the stack tree, so each stack is visited once, however many samples lie in it.
 pub fn quality(profile: &Profile) -> Quality {
     let mut quality = Quality::default();
+    let mut samples_in = vec![0u64; profile.stacks.len()];
     for sample in &profile.samples {
         *quality.stacks.entry(sample.end).or_default() += 1;
-        for frame in sample.stack.into_iter().flat_map(|stack| profile.frames_from_leaf(stack)) {
-            let frame = profile.frames[frame];
-            *quality.found.entry(frame.found).or_default() += 1;
-            *quality.named.entry(frame.named).or_default() += 1;
-            if profile.functions[frame.function].kind.is_managed() {
-                quality.managed += 1;
-                quality.managed_named += u64::from(frame.named.is_name());
-            }
+        if let Some(stack) = sample.stack {
+            samples_in[stack.index()] += 1;
+        }
+    }
+    // A stack's handle exists before any stack that it calls, so walking backwards meets callees before callers.
+    for (index, stack) in profile.stacks.rows().iter().enumerate().rev() {
+        let samples = samples_in[index];
+        if samples == 0 {
+            continue;
+        }
+        if let Some(parent) = stack.parent {
+            samples_in[parent.index()] += samples;
+        }
+        let frame = profile.frames[stack.frame];
+        *quality.found.entry(frame.found).or_default() += samples;
+        *quality.named.entry(frame.named).or_default() += samples;
+        if profile.functions[frame.function].kind.is_managed() {
+            quality.managed += samples;
+            quality.managed_named += if frame.named.is_name() { samples } else { 0 };
         }
     }
     quality

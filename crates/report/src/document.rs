@@ -1,6 +1,6 @@
 //! A report beside what was recorded and what was lost.
 
-use crate::text;
+use crate::{Width, text};
 use serde::Serialize;
 use std::io::{self, Write};
 use strata_digest::LossSummary;
@@ -14,8 +14,8 @@ pub trait Report: Serialize {
     /// What users call it, such as `top`.
     const NAME: &'static str;
 
-    /// Lines for people, at most `width` columns wide where they can be.
-    fn text(&self, width: usize) -> String;
+    /// Lines for people.
+    fn text(&self, width: Width) -> String;
 }
 
 /// What was recorded, as far as every report says it.
@@ -77,12 +77,12 @@ impl<'p, R: Report> Document<'p, R> {
     }
 
     /// The report as text, ended by a paragraph on what was lost.
-    pub fn text(&self, width: usize) -> String {
+    pub fn text(&self, width: Width) -> String {
         let mut text = self.data.text(width);
         if !text.is_empty() {
             text.push('\n');
         }
-        text::wrap(&mut text, &self.loss.paragraph(), width);
+        text::wrap(&mut text, &self.loss.paragraph(), width.of_paragraphs());
         text
     }
 }

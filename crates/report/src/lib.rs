@@ -2,7 +2,7 @@
 //!
 //! Each report is a plain value made from a [`strata_profile::Profile`]; [`Document`] puts it beside what was recorded
 //! and what was lost. Percentages are of the CPU time of the samples that the report shows, and absent when that is
-//! zero. Text has no colour, keeps to a given width, and shows control characters in names as escapes; JSON has the
+//! zero. Text has no colour, keeps to a given [`Width`] where there is one, and shows control characters in names as escapes; JSON has the
 //! names as they are.
 
 #![forbid(unsafe_code)]
@@ -10,17 +10,18 @@
 mod cost;
 mod document;
 mod losses;
+mod names;
 mod text;
 mod threads;
 mod top;
 mod tree;
+mod width;
 
 pub use cost::Cost;
 pub use document::{Document, Recording, Report, SCHEMA};
 pub use losses::Losses;
+pub use names::Spelling;
 pub use threads::{ThreadRow, Threads};
 pub use top::{CategoryRow, FunctionRow, TierRow, Top};
 pub use tree::{CallRow, Calls, RowKind, Tree};
-
-/// Columns of text when the caller knows no better.
-pub const DEFAULT_WIDTH: usize = 100;
+pub use width::Width;

@@ -1,6 +1,6 @@
 //! `loss`: everything known to be missing.
 
-use crate::{Report, text};
+use crate::{Report, Width, text};
 use serde::Serialize;
 use std::fmt::Write as _;
 use strata_digest::{Counted, LossSummary};
@@ -25,14 +25,14 @@ impl Losses {
 impl Report for Losses {
     const NAME: &'static str = "loss";
 
-    fn text(&self, width: usize) -> String {
+    fn text(&self, width: Width) -> String {
         let loss = &self.summary;
         let mut out = String::new();
         let _ = writeln!(out, "{:>12}  perf records lost", loss.perf_records_lost);
         let _ = writeln!(out, "{:>12}  runtime events dropped", loss.runtime_events_dropped);
         for gap in &loss.gaps {
             let mut line = String::new();
-            text::wrap(&mut line, gap, width.saturating_sub(14));
+            text::wrap(&mut line, gap, width.of_paragraphs().saturating_sub(14));
             for (index, line) in line.lines().enumerate() {
                 let _ = writeln!(out, "{:>12}  {line}", if index == 0 { "gap" } else { "" });
             }
@@ -49,12 +49,12 @@ impl Report for Losses {
 }
 
 fn section(out: &mut String, title: &str, whole: Share, rows: &[Counted]) {
-    let _ = writeln!(out, "\n{:>12}        %  {title}", "count");
+    let _ = writeln!(out, "\n{:>12}      %    {title}", "count");
     for row in rows {
-        let percent = text::percent(Share { part: row.count, whole: whole.whole }.percent());
-        let _ = writeln!(out, "{:>12}  {percent:>7}  {}", row.count, row.label);
+        let percent = text::percent_column(Share { part: row.count, whole: whole.whole }.percent());
+        let _ = writeln!(out, "{:>12}  {percent}  {}", row.count, row.label);
     }
     if rows.is_empty() {
-        let _ = writeln!(out, "{:>12}  {:>7}  none", 0, "-");
+        let _ = writeln!(out, "{:>12}  {}  none", 0, text::percent_column(None));
     }
 }

@@ -1,11 +1,14 @@
-//! Pieces of text: numbers, names, lines of a width.
+//! Pieces of text: numbers, lists, lines of a width.
 
-use crate::Cost;
+use crate::{Cost, Width};
 use strata_digest::visible;
 
-/// Two decimals, or `-` where there is no whole to be a part of.
-pub(crate) fn percent(percent: Option<f64>) -> String {
-    percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2}"))
+/// A percentage as a column of seven, the decimal points below each other.
+pub(crate) fn percent_column(percent: Option<f64>) -> String {
+    let text = strata_digest::percent(percent);
+    let decimals = text.find('.').map_or(0, |point| text.len() - point);
+    let missing = 3usize.saturating_sub(decimals);
+    format!("{:>7}", text + &" ".repeat(missing))
 }
 
 /// Milliseconds with two decimals.
@@ -24,35 +27,12 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// A function with its module, control characters visible, in at most `width` columns: of a longer name the middle goes.
-pub(crate) fn function(name: &str, module: Option<&str>, width: usize) -> String {
-    let module = module.map(|module| {
-        let module = shorten(module, width / 3);
-        if module.starts_with('[') { format!(" {module}") } else { format!(" [{module}]") }
-    });
-    let module = module.unwrap_or_default();
-    let room = width.saturating_sub(module.chars().count());
-    format!("{}{module}", shorten(name, room))
-}
-
-/// Text with control characters visible, in at most `width` columns (but never fewer than 8).
-pub(crate) fn shorten(text: &str, width: usize) -> String {
-    let text = visible(text);
-    let width = width.max(8);
-    let count = text.chars().count();
-    if count <= width {
-        return text.into_owned();
-    }
-    let head = (width - 1) * 2 / 3;
-    let tail = width - 1 - head;
-    let start: String = text.chars().take(head).collect();
-    start + "…" + &text.chars().skip(count - tail).collect::<String>()
-}
-
 /// Appends a paragraph broken between words; a word longer than `width` gets a line of its own.
 pub(crate) fn wrap(out: &mut String, paragraph: &str, width: usize) {
     let mut column = 0;
-    for word in visible(paragraph).split(' ') {
+    // A number keeps its percent sign.
+    const NO_BREAK: &str = "\u{a0}%";
+    for word in visible(paragraph).replace(" %", NO_BREAK).split(' ') {
         let length = word.chars().count();
         if column > 0 && column + 1 + length > width {
             out.push('\n');
@@ -62,7 +42,29 @@ pub(crate) fn wrap(out: &mut String, paragraph: &str, width: usize) {
             out.push(' ');
             column += 1;
         }
-        out.push_str(word);
+        out.push_str(&word.replace(NO_BREAK, " %"));
+        column += length;
+    }
+    out.push('\n');
+}
+
+/// Appends `label    item, item, item`, broken between items; the label's column is nine wide.
+pub(crate) fn list(out: &mut String, label: &str, items: &[String], width: Width) {
+    let width = width.of_paragraphs();
+    out.push_str(&format!("{label:<9}"));
+    let mut column = 9;
+    for (index, item) in items.iter().enumerate() {
+        let comma = if index + 1 < items.len() { "," } else { "" };
+        let length = item.chars().count() + comma.len();
+        if column > 9 && column + 1 + length > width {
+            out.push_str(&format!("\n{:9}", ""));
+            column = 9;
+        } else if column > 9 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(item);
+        out.push_str(comma);
         column += length;
     }
     out.push('\n');
@@ -73,7 +75,8 @@ pub(crate) fn thread((process, pid): (&str, u32), (thread, tid): (&str, u32)) ->
     format!("{} of {}", identified(thread, "tid", tid), identified(process, "pid", pid))
 }
 
-fn identified(name: &str, word: &str, id: u32) -> String {
+/// `worker (tid 12)`; what has no name goes by its number alone.
+pub(crate) fn identified(name: &str, word: &str, id: u32) -> String {
     if name.is_empty() { format!("{word} {id}") } else { format!("{name} ({word} {id})") }
 }
 
@@ -82,13 +85,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_lose_their_middle() {
-        let check = |text: &str, width, expected: &str| assert_eq!(shorten(text, width), expected);
-        check("short", 10, "short");
-        check("0123456789abcdef", 10, "012345…def");
-        check("\x1b\x1b", 10, r"\u{1b}…1b}");
-        assert_eq!(function(&"n".repeat(100), Some("libc.so.6"), 40).chars().count(), 40);
-        assert_eq!(function(&"n".repeat(100), Some(&"m".repeat(100)), 60).chars().count(), 60);
+    fn decimal_points_are_below_each_other() {
+        let lines: Vec<_> = [Some(100.0), Some(99.996), Some(7.0), Some(0.01), None].map(percent_column).into();
+        assert_eq!(lines, [" 100.0 ", "  99.99", "   7.0 ", "  <0.1 ", "   -   "]);
+    }
+
+    #[test]
+    fn lists_are_broken_between_their_items() {
+        let mut out = String::new();
+        let items = ["one 1 %", "two 2 %", "three 3 %"].map(str::to_owned);
+        list(&mut out, "all", &items, Width::Columns(25));
+        assert_eq!(out, "all      one 1 %,\n         two 2 %,\n         three 3 %\n");
     }
 
     #[test]
@@ -96,5 +103,8 @@ mod tests {
         let mut out = String::new();
         wrap(&mut out, "aa bb cc dddddddddd e\x07", 5);
         assert_eq!(out, "aa bb\ncc\ndddddddddd\ne\\u{7}\n");
+        out.clear();
+        wrap(&mut out, "all (99.9 %) of it", 9);
+        assert_eq!(out, "all\n(99.9 %)\nof it\n");
     }
 }

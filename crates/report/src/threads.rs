@@ -1,6 +1,7 @@
 //! `threads`: CPU time by thread.
 
-use crate::{Cost, Report, text};
+use crate::names::{self, Spelling};
+use crate::{Cost, Report, Width, text};
 use serde::Serialize;
 use std::fmt::Write as _;
 use strata_digest::Weight;
@@ -71,27 +72,43 @@ impl ThreadRow<'_> {
 impl Report for Threads<'_> {
     const NAME: &'static str = "threads";
 
-    fn text(&self, width: usize) -> String {
+    fn text(&self, width: Width) -> String {
         let mut out = String::new();
-        if self.all.samples == 0 {
-            let _ = writeln!(out, "No samples on {}.", text::counted(self.threads.len() as u64, "thread"));
-        } else {
-            let _ = writeln!(out, "{} on {}", text::sum(self.all), text::counted(self.threads.len() as u64, "thread"));
+        // A single process is named once.
+        let same = |other: &ThreadRow<'_>| self.threads.first().is_some_and(|first| first.pid == other.pid);
+        let one_process = self.threads.first().filter(|_| self.threads.iter().all(same));
+        let label = |row: &ThreadRow<'_>| match one_process {
+            Some(_) => text::identified(row.thread, "tid", row.tid),
+            None => row.label(),
+        };
+        let mut sentence = match self.all.samples {
+            0 => "No samples".to_owned(),
+            _ => text::sum(self.all),
+        };
+        let _ = write!(sentence, " on {}", text::counted(self.threads.len() as u64, "thread"));
+        if let Some(row) = one_process {
+            let _ = write!(sentence, " of {}", text::identified(row.process, "pid", row.pid));
         }
-        if self.threads.is_empty() {
-            return out;
+        text::wrap(&mut out, &format!("{sentence}."), width.of_paragraphs());
+        if self.all.samples > 0 {
+            out.push_str("\n CPU %        CPU ms   samples  whole %  thread\n");
         }
-        out.push_str("\n  CPU %       CPU ms   samples  whole %  thread\n");
-        for row in &self.threads {
+        let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
+        for row in busy {
             let _ = writeln!(
                 out,
-                "{:>7} {:>12} {:>9}  {:>7}  {}",
-                text::percent(row.cost.cpu_percent),
+                "{} {:>12} {:>9}  {}  {}",
+                text::percent_column(row.cost.cpu_percent),
                 text::ms(row.cost.cpu_ns),
                 row.cost.samples,
-                text::percent(row.whole_stacks.percent()),
-                text::shorten(&row.label(), width.saturating_sub(41)),
+                text::percent_column(row.whole_stacks.percent()),
+                names::name(&label(row), Spelling::Plain, width.beside(41)),
             );
+        }
+        if !idle.is_empty() {
+            out.push('\n');
+            let labels: Vec<_> = idle.iter().map(|row| label(row)).collect();
+            text::wrap(&mut out, &format!("Without samples: {}.", labels.join(", ")), width.of_paragraphs());
         }
         out
     }

@@ -1,14 +1,12 @@
 //! `top`: functions by what they cost.
 
-use crate::{Cost, Report, ThreadRow, Threads, text};
+mod text;
+
+use crate::{Cost, Spelling, ThreadRow, Threads};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use strata_digest::{CallTree, Groups, NodeId, Place, Weight};
 use strata_profile::{CodeKind, Function, Handle, Profile};
-
-/// Threads that the summary names.
-const SUMMARY_THREADS: usize = 5;
 
 /// How a managed function ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +36,9 @@ pub struct FunctionRow<'p> {
     pub total: Cost,
     /// Its tiers, the costliest first; empty for code that has none.
     pub tiers: Vec<TierRow>,
+    /// Which parts its name has.
+    #[serde(skip)]
+    pub spelling: Spelling,
 }
 
 /// CPU time by the kind of code that was running.
@@ -188,12 +189,21 @@ impl Sums {
                 own: Cost::of(self.own_of_group[group], all),
                 total: Cost::of(self.total_of_group[group], all),
                 tiers: tiers(&members, all),
+                spelling: Spelling::of(costliest.kind),
             });
         }
         if self.no_frames.samples > 0 {
             let cost = Cost::of(self.no_frames, all);
             let (name, category) = ("[no frames]", CodeKind::Unknown.group());
-            rows.push(FunctionRow { name, module: None, category, own: cost, total: cost, tiers: Vec::new() });
+            rows.push(FunctionRow {
+                name,
+                module: None,
+                category,
+                own: cost,
+                total: cost,
+                tiers: Vec::new(),
+                spelling: Spelling::Plain,
+            });
         }
         rows
     }
@@ -224,79 +234,4 @@ fn tiers(members: &[(&Function, Weight)], all: Weight) -> Vec<TierRow> {
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.total.cpu_ns, row.total.samples)));
     rows
-}
-
-impl Report for Top<'_> {
-    const NAME: &'static str = "top";
-
-    fn text(&self, width: usize) -> String {
-        if self.all.samples == 0 {
-            return "No samples: there is no function to show.\n".to_owned();
-        }
-        let mut out = String::new();
-        let threads = text::counted(self.threads.len() as u64, "thread");
-        let _ = writeln!(out, "{} on {threads}; percent is of this CPU time\n", text::sum(self.all));
-        out.push_str("  CPU %       CPU ms  kind of code running\n");
-        for row in &self.categories {
-            summary_line(&mut out, row.cost, row.category);
-        }
-        out.push_str("\n  CPU %       CPU ms  thread\n");
-        for row in self.threads.iter().take(SUMMARY_THREADS) {
-            summary_line(&mut out, row.cost, &text::shorten(&row.label(), width.saturating_sub(22)));
-        }
-        if let Some(more) = self.threads.len().checked_sub(SUMMARY_THREADS).filter(|&more| more > 0) {
-            let _ = writeln!(out, "{:>20}  and {more} more", "");
-        }
-        out.push_str("\n self %   samples  total %   samples  kind        function\n");
-        for row in &self.functions {
-            function_lines(&mut out, row, width);
-        }
-        if let Some(more) = self.functions_in_all.checked_sub(self.functions.len()).filter(|&more| more > 0) {
-            let _ = writeln!(out, "{:>38}and {} with less", "", text::counted(more as u64, "more function"));
-        }
-        out
-    }
-}
-
-fn summary_line(out: &mut String, cost: Cost, label: &str) {
-    let _ = writeln!(out, "{:>7} {:>12}  {label}", text::percent(cost.cpu_percent), text::ms(cost.cpu_ns));
-}
-
-/// The columns before the function take this much.
-const NUMBERS: usize = 50;
-
-fn function_lines(out: &mut String, row: &FunctionRow<'_>, width: usize) {
-    let _ = write!(
-        out,
-        "{:>7} {:>9}  {:>7} {:>9}  {:<10}  ",
-        text::percent(row.own.cpu_percent),
-        row.own.samples,
-        text::percent(row.total.cpu_percent),
-        row.total.samples,
-        row.category
-    );
-    let room = width.saturating_sub(NUMBERS);
-    let function = text::function(row.name, row.module, room);
-    let tiers: Vec<_> = row.tiers.iter().map(|tier| tier_text(tier, row.tiers.len())).collect();
-    // Precompiled code says so in its kind already.
-    let tiers = if tiers == ["ReadyToRun"] { String::new() } else { tiers.join(", ") };
-    if tiers.is_empty() {
-        let _ = writeln!(out, "{function}");
-    } else if function.chars().count() + 2 + tiers.len() <= room {
-        let _ = writeln!(out, "{function}  {tiers}");
-    } else {
-        let _ = writeln!(out, "{function}");
-        let mut lines = String::new();
-        text::wrap(&mut lines, &tiers, room.saturating_sub(2).max(30));
-        for line in lines.lines() {
-            let _ = writeln!(out, "{:NUMBERS$}  {line}", "");
-        }
-    }
-}
-
-fn tier_text(tier: &TierRow, tiers: usize) -> String {
-    match tier.share_percent {
-        Some(percent) if tiers > 1 => format!("{} {percent:.0}%", tier.tier),
-        _ => tier.tier.to_owned(),
-    }
 }

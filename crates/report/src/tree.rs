@@ -1,10 +1,11 @@
 //! `tree`: who called whom, from the top.
 
-use crate::{Cost, Report, text};
+mod text;
+
+use crate::{Cost, Spelling};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::fmt::Write as _;
-use strata_digest::{CallTree, Groups, NodeId, Place, Weight};
+use strata_digest::{CallTree, Folded, Groups, NodeId, Place, Weight};
 use strata_profile::{Handle, Profile};
 
 /// What the tree's roots are.
@@ -25,7 +26,7 @@ pub enum RowKind {
     Thread,
     /// The unknown callers of cut stacks.
     Cut,
-    /// A function in all its tiers.
+    /// A function in all its tiers, with its direct calls of itself.
     Function,
     /// Samples of which not one frame was found.
     NoFrames,
@@ -46,6 +47,11 @@ pub struct CallRow<'p> {
     pub name: std::borrow::Cow<'p, str>,
     /// Its module's name, where it has one.
     pub module: Option<&'p str>,
+    /// How many calls of itself it stands for at most, each called by the one before; 1 where there is no recursion.
+    pub nested_calls: u32,
+    /// Which parts its name has.
+    #[serde(skip)]
+    pub spelling: Spelling,
     /// Samples that end here.
     #[serde(rename = "self")]
     pub own: Cost,
@@ -74,12 +80,14 @@ impl<'p> Tree<'p> {
             Calls::ByThread => u32::try_from(thread.index()).ok(),
             Calls::Merged => None,
         });
+        let Folded { tree: calls, nested_calls } = calls.with_recursion_folded();
         let all = Weight::of(&profile.samples);
         let mut walk = Walk {
             profile,
             groups: &groups,
             totals: calls.totals(),
             calls: &calls,
+            nested_calls: &nested_calls,
             all,
             least_percent,
             rows: Vec::new(),
@@ -94,6 +102,7 @@ struct Walk<'p, 't> {
     profile: &'p Profile,
     groups: &'t Groups,
     calls: &'t CallTree,
+    nested_calls: &'t [u32],
     totals: Vec<Weight>,
     all: Weight,
     least_percent: f64,
@@ -121,7 +130,7 @@ impl<'p> Walk<'p, '_> {
             let here = self.rows.len();
             match what {
                 What::Pruned { calls, weight } => {
-                    let name = format!("{} under {} %", text::counted(calls as u64, "call"), self.least_percent);
+                    let name = format!("{} under {} %", crate::text::counted(calls as u64, "call"), self.least_percent);
                     let total = Cost::of(weight, self.all);
                     let row = CallRow {
                         parent,
@@ -129,6 +138,8 @@ impl<'p> Walk<'p, '_> {
                         kind: RowKind::Pruned,
                         name: name.into(),
                         module: None,
+                        nested_calls: 1,
+                        spelling: Spelling::Plain,
                         own: Cost::of(Weight::default(), self.all),
                         total,
                     };
@@ -177,6 +188,7 @@ impl<'p> Walk<'p, '_> {
     fn row(&self, id: NodeId, parent: Option<usize>, depth: usize) -> CallRow<'p> {
         let node = &self.calls.nodes[id.index()];
         let mut module = None;
+        let mut spelling = Spelling::Plain;
         let (kind, name) = match node.place {
             Place::Root(thread) => (RowKind::Thread, self.thread(thread).into()),
             Place::Cut(_) => (RowKind::Cut, node.place.mark().unwrap_or_default().into()),
@@ -184,59 +196,18 @@ impl<'p> Walk<'p, '_> {
             Place::Functions(group) => {
                 let function = &self.profile.functions[self.groups.first(group)];
                 module = function.module.map(|module| self.profile.modules[module].name.as_str());
+                spelling = Spelling::of(function.kind);
                 (RowKind::Function, function.name.as_str().into())
             }
         };
         let (own, total) = (Cost::of(node.own, self.all), Cost::of(self.totals[id.index()], self.all));
-        CallRow { parent, depth, kind, name, module, own, total }
+        let nested_calls = self.nested_calls[id.index()];
+        CallRow { parent, depth, kind, name, module, nested_calls, spelling, own, total }
     }
 
     fn thread(&self, thread: u32) -> String {
         let thread = &self.profile.threads.rows()[thread as usize];
         let process = &self.profile.processes[thread.process];
-        text::thread((&process.name, process.pid), (&thread.name, thread.tid))
+        crate::text::thread((&process.name, process.pid), (&thread.name, thread.tid))
     }
 }
-
-impl Report for Tree<'_> {
-    const NAME: &'static str = "tree";
-
-    fn text(&self, width: usize) -> String {
-        if self.all.samples == 0 {
-            return "No samples: there are no calls to show.\n".to_owned();
-        }
-        let mut out = String::new();
-        let _ = writeln!(out, "{}; percent is of this CPU time\n", text::sum(self.all));
-        out.push_str("total %   self %   samples\n");
-        let mut called = vec![0u32; self.rows.len()];
-        for parent in self.rows.iter().filter_map(|row| row.parent) {
-            called[parent] += 1;
-        }
-        // Only where calls part does the tree move to the right: most stacks are long and straight.
-        let mut indents: Vec<usize> = Vec::with_capacity(self.rows.len());
-        let deepest = width.saturating_sub(NUMBERS) / 4;
-        for row in &self.rows {
-            let alone = row.parent.is_some_and(|parent| called[parent] == 1);
-            let indent = row.parent.map_or(0, |parent| indents[parent] + usize::from(!alone));
-            indents.push(indent);
-            let mut start = "  ".repeat(indent.min(deepest));
-            if indent > deepest {
-                let _ = write!(start, "(+{}) ", indent - deepest);
-            }
-            start.push_str(if alone { "  " } else { "- " });
-            let room = width.saturating_sub(NUMBERS + start.chars().count());
-            let _ = writeln!(
-                out,
-                "{:>7}  {:>7} {:>9}  {start}{}",
-                text::percent(row.total.cpu_percent),
-                text::percent(row.own.cpu_percent),
-                row.total.samples,
-                text::function(&row.name, row.module, room)
-            );
-        }
-        out
-    }
-}
-
-/// The columns before the tree take this much.
-const NUMBERS: usize = 28;
