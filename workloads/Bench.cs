@@ -48,7 +48,7 @@ static unsafe class Bench
             work = level % 2 == 0 ? (Stage)new Adder(work) : new Mixer(work);
         }
         WarmUp(work);
-        int units = Calibrate(work, slice);
+        int units = Settle(work, slice);
         Console.WriteLine("ready " + Process.GetCurrentProcess().Id);
         Run(work, units, seconds);
         return sink == 42 ? 1 : 0;
@@ -91,18 +91,42 @@ static unsafe class Bench
         }
     }
 
-    // How many units make a slice. The least of several tries, as whatever disturbs a try makes it longer.
-    static int Calibrate(Stage work, long slice)
+    // How many units make a slice. The last tier comes only after some tens of whole slices: so do them, until the work
+    // takes as long after them as before. On a machine that is never quiet that may never be; then the last try counts.
+    static int Settle(Stage work, long slice)
     {
-        const int tried = 100;
+        const int mostTries = 8;
+        const int slices = 40;
+        long before = UnitTime(work);
+        for (int count = 0; ; count++)
+        {
+            int units = (int)Math.Max(1, slice / before);
+            for (int i = 0; i < slices; i++)
+            {
+                Slice(work, units);
+            }
+            Thread.Sleep(300);
+            long after = UnitTime(work);
+            if (count == mostTries || Math.Abs(after - before) * 50 < before)
+            {
+                return (int)Math.Max(1, slice / after);
+            }
+            before = after;
+        }
+    }
+
+    // CPU time of a unit. The least of several tries, as whatever disturbs a try makes it longer.
+    static long UnitTime(Stage work)
+    {
+        const int units = 100;
         long least = long.MaxValue;
-        for (int count = 0; count < 9; count++)
+        for (int count = 0; count < 25; count++)
         {
             long before = Now(ClockThreadCpu);
-            Slice(work, tried);
+            Slice(work, units);
             least = Math.Min(least, Now(ClockThreadCpu) - before);
         }
-        return (int)Math.Max(1, tried * slice / least);
+        return Math.Max(1, least / units);
     }
 
     static long Now(int clock)

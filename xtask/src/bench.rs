@@ -57,7 +57,7 @@ fn overhead(layout: &Layout, options: &Options) -> Result<()> {
     };
     let turns = options.rounds.saturating_mul(u32::try_from(contenders.len())?);
     // With time to settle, to stop and to report around each window.
-    let expected = (options.window + Duration::from_millis(1400)).saturating_mul(turns.saturating_mul(2));
+    let expected = (options.window + Duration::from_millis(1800)).saturating_mul(turns.saturating_mul(2));
     eprintln!("bench: {turns} turns, about {} minutes", expected.as_secs().div_ceil(60));
     let scratch = Scratch::create(layout)?;
     // Should we be killed, the program ends by itself some time after.

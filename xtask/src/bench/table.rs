@@ -80,6 +80,7 @@ fn costs(rows: &[Row]) -> String {
         "time to end",
         "peak memory",
         "written per busy second",
+        "recording",
         "samples per busy second",
         "whole stacks",
     ];
@@ -97,10 +98,18 @@ fn cost_row(row: &Row) -> Vec<String> {
         format!("{:.0} ms", middle(|costs| costs.cpu_outside.as_secs_f64() * 1e3)),
         format!("{:.0} ms", middle(|costs| costs.stopping.as_secs_f64() * 1e3)),
         format!("{:.1} MiB", middle(|costs| costs.peak_memory) / KIBIBYTE / KIBIBYTE),
-        format!("{:.0} KiB", middle(|costs| costs.bytes_per_second) / KIBIBYTE),
+        written(row),
+        format!("{:.0} KiB", middle(|costs| costs.bytes) / KIBIBYTE),
         format!("{:.0}", middle(|costs| costs.samples_per_second)),
         row.whole.map_or_else(|| "-".to_owned(), percent_rounded_down),
     ]
+}
+
+/// The mean of the rounds, as some write seldom and much. One that wrote nothing in any window says nothing of its rate.
+#[expect(clippy::cast_precision_loss, reason = "a figure for reading")]
+fn written(row: &Row) -> String {
+    let mean = row.costs.iter().map(|costs| costs.bytes_per_second).sum::<f64>() / row.costs.len() as f64;
+    if mean > 0.0 { format!("{:.0} KiB", mean / KIBIBYTE) } else { "-".to_owned() }
 }
 
 /// 99.96 % must not read as all of them.

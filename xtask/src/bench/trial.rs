@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::bench::contender::Contender;
-use crate::bench::running::{Ended, Running};
+use crate::bench::running::Running;
 use crate::bench::target::{Slice, Target};
 use crate::bench::usage;
 use crate::run;
@@ -34,8 +34,10 @@ pub(crate) struct Window {
 pub(crate) struct Costs {
     /// CPU time in the window, over the program's CPU time in it, in percent.
     pub(crate) cpu_percent: f64,
-    /// Bytes that its files grew by in the window, per second of the program's CPU time.
+    /// Bytes that its files grew by in the window, per second of the program's CPU time. 0 where it still held them back.
     pub(crate) bytes_per_second: f64,
+    /// Bytes of the finished recording, of the window and of the time around it.
+    pub(crate) bytes: f64,
     /// CPU time before and after the window: to start, to settle and to end.
     pub(crate) cpu_outside: Duration,
     pub(crate) stopping: Duration,
@@ -90,15 +92,24 @@ impl Bench {
         let window = self.watch()?;
         profiler.must_run()?;
         let used = usage::cpu_of_threads(profiler.pid())?.saturating_sub(used_before);
-        let bytes = usage::bytes_in(&output).saturating_sub(bytes_before);
+        let grown = usage::bytes_in(&output).saturating_sub(bytes_before);
 
         let busy = usage::cpu_of_threads(pid)?.saturating_sub(busy_before);
         let ended = profiler.stop()?;
         self.target.must_run()?;
-        if usage::bytes_in(&output) == 0 {
+        let bytes = usage::bytes_in(&output);
+        if bytes == 0 {
             bail!("`{}` recorded nothing; it said:\n{}", contender.label(), ended.said);
         }
-        let costs = costs(&window, used, bytes, busy, &ended);
+        let costs = Costs {
+            cpu_percent: nanoseconds(used) * 100.0 / nanoseconds(window.busy),
+            bytes_per_second: number(grown) / window.busy.as_secs_f64(),
+            bytes: number(bytes),
+            cpu_outside: ended.cpu.saturating_sub(used),
+            stopping: ended.stopping,
+            peak_memory: number(ended.peak_memory),
+            samples_per_second: ended.samples().map_or(f64::NAN, |samples| number(samples) / busy.as_secs_f64()),
+        };
         let whole = if contender.is_strata() { Some(whole_stacks(&self.strata, &output)?) } else { None };
         remove(&output)?;
         Ok(Trial { window, costs, whole })
@@ -126,17 +137,6 @@ impl Bench {
 fn mean(slices: &[Slice], duration: fn(&Slice) -> Duration) -> f64 {
     let sum: Duration = slices.iter().map(duration).sum();
     nanoseconds(sum) / number(slices.len() as u64)
-}
-
-fn costs(window: &Window, used: Duration, bytes: u64, busy: Duration, ended: &Ended) -> Costs {
-    Costs {
-        cpu_percent: nanoseconds(used) * 100.0 / nanoseconds(window.busy),
-        bytes_per_second: number(bytes) / window.busy.as_secs_f64(),
-        cpu_outside: ended.cpu.saturating_sub(used),
-        stopping: ended.stopping,
-        peak_memory: number(ended.peak_memory),
-        samples_per_second: ended.samples().map_or(f64::NAN, |samples| number(samples) / busy.as_secs_f64()),
-    }
 }
 
 fn whole_stacks(strata: &Path, recording: &Path) -> Result<Whole> {
