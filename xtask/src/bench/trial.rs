@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::bench::contender::Contender;
 use crate::bench::running::Running;
 use crate::bench::target::{Slice, Target};
-use crate::bench::usage;
+use crate::bench::usage::{self, ThreadTimes};
 use crate::run;
 
 /// Between starting a profiler, or ending one, and the window after it: what that sets off shall have passed.
@@ -79,7 +79,7 @@ impl Bench {
         let output = self.scratch.join(if contender.is_strata() { "trial.strata" } else { "trial.data" });
         remove(&output)?;
         let pid = self.target.pid();
-        let busy_before = usage::cpu_of_threads(pid)?;
+        let busy_before = ThreadTimes::of(pid)?;
         let mut profiler = Running::start(&mut contender.command(&self.strata, pid, &output))?;
         if contender.is_strata() {
             profiler.wait_for(CONNECTED)?;
@@ -87,14 +87,14 @@ impl Bench {
         std::thread::sleep(SETTLE);
         profiler.must_run()?;
 
-        let used_before = usage::cpu_of_threads(profiler.pid())?;
+        let used_before = ThreadTimes::of(profiler.pid())?;
         let bytes_before = usage::bytes_in(&output);
         let window = self.watch()?;
         profiler.must_run()?;
-        let used = usage::cpu_of_threads(profiler.pid())?.saturating_sub(used_before);
+        let used = ThreadTimes::of(profiler.pid())?.since(&used_before);
         let grown = usage::bytes_in(&output).saturating_sub(bytes_before);
 
-        let busy = usage::cpu_of_threads(pid)?.saturating_sub(busy_before);
+        let busy = ThreadTimes::of(pid)?.since(&busy_before);
         let ended = profiler.stop()?;
         self.target.must_run()?;
         let bytes = usage::bytes_in(&output);
@@ -116,11 +116,11 @@ impl Bench {
     }
 
     fn watch(&mut self) -> Result<Window> {
-        let busy_before = usage::cpu_of_threads(self.target.pid())?;
+        let busy_before = ThreadTimes::of(self.target.pid())?;
         let start = Instant::now();
         std::thread::sleep(self.length);
         let end = Instant::now();
-        let busy = usage::cpu_of_threads(self.target.pid())?.saturating_sub(busy_before);
+        let busy = ThreadTimes::of(self.target.pid())?.since(&busy_before);
         self.target.must_run()?;
         if busy < self.length / 100 {
             bail!("the program was hardly at work: {busy:?} of CPU time in {:?}", self.length);

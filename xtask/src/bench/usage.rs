@@ -1,5 +1,7 @@
 //! What a process has used, from `/proc`.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -9,17 +11,31 @@ use anyhow::{Context, Result};
 /// Ticks per second of the times in `/proc/PID/stat`: the same on every architecture that we run on.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// CPU time of all threads that run now, to the nanosecond.
-pub(crate) fn cpu_of_threads(pid: u32) -> Result<Duration> {
-    let folder = format!("/proc/{pid}/task");
-    let mut nanoseconds = 0;
-    for thread in fs::read_dir(&folder).with_context(|| format!("failed to list {folder}"))? {
-        // A thread may have ended since it was listed.
-        if let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) {
-            nanoseconds += first_number(&text).with_context(|| format!("{folder}/*/schedstat has no number"))?;
+/// CPU time of each thread of a process at one moment, to the nanosecond.
+pub(crate) struct ThreadTimes(BTreeMap<OsString, Duration>);
+
+impl ThreadTimes {
+    pub(crate) fn of(pid: u32) -> Result<ThreadTimes> {
+        let folder = format!("/proc/{pid}/task");
+        let mut times = BTreeMap::new();
+        for thread in fs::read_dir(&folder).with_context(|| format!("failed to list {folder}"))? {
+            let thread = thread?;
+            // A thread may have ended since it was listed.
+            if let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) {
+                let nanoseconds = first_number(&text).with_context(|| format!("{folder}/*/schedstat has no number"))?;
+                times.insert(thread.file_name(), Duration::from_nanos(nanoseconds));
+            }
         }
+        Ok(ThreadTimes(times))
     }
-    Ok(Duration::from_nanos(nanoseconds))
+
+    /// CPU time that was used since `earlier`, but for that of threads which have ended: theirs is not to be had.
+    pub(crate) fn since(&self, earlier: &ThreadTimes) -> Duration {
+        let grown = |(thread, now): (&OsString, &Duration)| {
+            now.saturating_sub(earlier.0.get(thread).copied().unwrap_or_default())
+        };
+        self.0.iter().map(grown).sum()
+    }
 }
 
 /// State letter, and the CPU time of the whole process with threads that have ended, to the tick of 10 ms. A process that
@@ -72,9 +88,18 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_ends_takes_nothing_from_the_others() {
+        let times = |list: &[(&str, u64)]| {
+            ThreadTimes(list.iter().map(|(name, time)| (OsString::from(name), Duration::from_nanos(*time))).collect())
+        };
+        let earlier = times(&[("1", 100), ("2", 9000)]);
+        assert_eq!(times(&[("1", 150), ("3", 7)]).since(&earlier), Duration::from_nanos(57));
+    }
+
+    #[test]
     fn we_ourselves_use_something() {
         let pid = std::process::id();
-        assert!(cpu_of_threads(pid).unwrap() > Duration::ZERO);
+        assert!(ThreadTimes::of(pid).unwrap().since(&ThreadTimes(BTreeMap::new())) > Duration::ZERO);
         assert!(peak_memory(pid).unwrap() > 4096);
         assert!("RS".contains(state_and_cpu(pid).unwrap().0));
     }
