@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: a .NET program at work, recorded from outside for five seconds, and what came of it.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -12,15 +13,7 @@ const RECORDING: &str = "demo.strata";
 const FIREFOX: &str = "demo.json.gz";
 
 pub(crate) fn run(layout: &Layout) -> Result<()> {
-    eprintln!("demo: building strata");
-    run::loudly(Command::new("cargo").current_dir(&layout.root).args([
-        "build",
-        "--release",
-        "--quiet",
-        "-p",
-        "strata-cli",
-    ]))?;
-    let strata = strata_program(layout)?;
+    let strata = build_strata(layout)?;
     targets::ensure_named(layout, "net8")?;
     workloads::ensure(layout, "Varied")?;
 
@@ -55,7 +48,11 @@ The recording is {folder}/{RECORDING}. To look at it:
     Ok(())
 }
 
-fn strata_program(layout: &Layout) -> Result<std::path::PathBuf> {
+/// Builds strata as users run it, and says where the program is.
+pub(crate) fn build_strata(layout: &Layout) -> Result<PathBuf> {
+    eprintln!("building strata");
+    let build = ["build", "--release", "--quiet", "-p", "strata-cli"];
+    run::loudly(Command::new("cargo").current_dir(&layout.root).args(build))?;
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| layout.root.join("target"), |folder| layout.root.join(folder));
     let program = target.join("release/strata");

@@ -1,8 +1,10 @@
-//! The project's own commands: `cargo xtask targets`, `cargo xtask test`, `cargo xtask demo`.
+//! The project's own commands: `cargo xtask targets`, `cargo xtask test`, `cargo xtask demo`,
+//! `cargo xtask bench`.
 
 #![forbid(unsafe_code)]
 
 mod apt;
+mod bench;
 mod bundle;
 mod demo;
 mod fetch;
@@ -27,6 +29,13 @@ usage: cargo xtask <command>
   targets --list      say what there is to install, and what is installed
   test [STEP...]      install what the tests need, then run every check (or those named)
   demo                record a .NET program for five seconds and show what came of it
+  bench overhead      measure what recording costs a busy .NET program and the recorder itself, beside perf;
+                      on a quiet machine, with a processor for the program and one for the rest
+    --rounds N          turns of each profiler (10)
+    --seconds S         length of each measured window (2.5)
+    --workload NAME     `bench`: one busy thread that times its work; `varied`: the program of the demo, of which
+                        only the recorder's own use and the whole stacks are told
+    --stack-sizes       instead of strata beside perf: strata with 1, 4, 8 and 16 KiB of stack per sample
 
 Installed things go to .targets/ in the project's root, or to $STRATA_TARGETS.
 ";
@@ -55,6 +64,7 @@ fn dispatch(arguments: Vec<String>) -> Result<()> {
         "targets" => targets::ensure(&layout, rest),
         "test" => test::run(&layout, rest),
         "demo" => demo::run(&layout),
+        "bench" => bench::run(&layout, rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

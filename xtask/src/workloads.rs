@@ -30,6 +30,7 @@ enum Kind {
 const WORKLOADS: &[Workload] = &[
     Workload { name: "Varied", about: "a small shop: every kind of work on named threads", kind: Kind::Program },
     Workload { name: "Shares", about: "three kernels in known shares of CPU time", kind: Kind::Program },
+    Workload { name: "Bench", about: "one busy thread, slices of fixed work, timed", kind: Kind::Program },
     Workload { name: "Exits", about: "ways to end and to speak", kind: Kind::Program },
     Workload { name: "ManyMethods", about: "many small methods made at run time", kind: Kind::Program },
     Workload { name: "Spawner", about: "a process with two busy .NET children", kind: Kind::Program },
