@@ -42,7 +42,6 @@ pub(crate) fn run(layout: &Layout) -> Result<()> {
 The recording is {folder}/{RECORDING}. To look at it:
   {strata} report {folder}/{RECORDING} tree     the call tree, in the terminal
   {strata} report {folder}/{RECORDING} loss     what was not seen
-  {strata} view {folder}/{RECORDING}            in a browser, from this machine alone
   https://profiler.firefox.com                  load {folder}/{FIREFOX} there; it is not sent anywhere"
     );
     Ok(())

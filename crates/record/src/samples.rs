@@ -128,7 +128,11 @@ impl SampleWriter {
                 }
                 self.processes.mapped(pid, mapping);
             }
-            RecordData::Comm(comm) if comm.exec => self.processes.executed(comm.task.pid.unsigned_abs()),
+            RecordData::Comm(comm) if comm.exec => {
+                let pid = comm.task.pid.unsigned_abs();
+                self.processes.executed(pid);
+                self.unwinder.forget_process(pid);
+            }
             RecordData::Fork(life) => {
                 self.processes.forked(life.parent.pid.unsigned_abs(), life.task.pid.unsigned_abs());
             }
@@ -136,6 +140,7 @@ impl SampleWriter {
                 self.unwinder.forget_thread(life.task.tid.unsigned_abs());
                 if life.task.pid == life.task.tid {
                     self.processes.ended(life.task.pid.unsigned_abs());
+                    self.unwinder.forget_process(life.task.pid.unsigned_abs());
                 }
             }
             RecordData::Lost { lost, .. } | RecordData::LostSamples { lost } => self.counts.lost += lost,
@@ -153,7 +158,7 @@ impl SampleWriter {
         self.user_chain.clear();
         self.frames.clear();
         split_chain(sample.callchain, &mut self.words, &mut self.user_chain);
-        let end = match user_stack(tid, sample, &self.user_chain) {
+        let end = match user_stack(pid, tid, sample, &self.user_chain) {
             Some(stack) => {
                 self.unwinder.unwind(self.processes.space(pid), &stack, &mut self.memory.of(pid), &mut self.frames)
             }
@@ -212,10 +217,11 @@ fn split_chain(chain: Callchain<'_>, kernel: &mut Vec<u64>, user: &mut Vec<u64>)
 }
 
 /// The user side of a sample, if a 64-bit user side was running or had called the kernel.
-fn user_stack<'a>(thread: u32, sample: &Sample<'a>, kernel_chain: &'a [u64]) -> Option<SampledStack<'a>> {
+fn user_stack<'a>(process: u32, thread: u32, sample: &Sample<'a>, kernel_chain: &'a [u64]) -> Option<SampledStack<'a>> {
     let regs = sample.user_regs.filter(|regs| regs.abi == RegsAbi::Bits64)?;
     let register = |number| regs.get(number).map(Avma);
     Some(SampledStack {
+        process,
         thread,
         ip: register(sys::PERF_REG_X86_IP)?,
         sp: register(sys::PERF_REG_X86_SP)?,

@@ -23,6 +23,8 @@ pub trait TargetMemory {
 /// What one sample holds about the user side of its stack.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledStack<'a> {
+    /// The process, by any number that no other living process has.
+    pub process: u32,
     /// The thread, by any number that no other living thread has.
     pub thread: u32,
     /// Instruction pointer.
@@ -147,15 +149,20 @@ impl Unwinder {
         };
         let end = reconcile(space, sample.kernel_chain, frames, first, end);
         if end == StackEnd::Root {
-            self.roots.learn(sample.thread, &frames[first..]);
+            self.roots.learn(sample, &frames[first..]);
             return end;
         }
-        if self.roots.complete(sample.thread, space, frames) { StackEnd::Root } else { end }
+        if self.roots.complete(sample, space, frames) { StackEnd::Root } else { end }
     }
 
     /// A thread ended: its number may come again.
     pub fn forget_thread(&mut self, thread: u32) {
-        self.roots.forget(thread);
+        self.roots.forget_thread(thread);
+    }
+
+    /// A process ended or replaced its program.
+    pub fn forget_process(&mut self, process: u32) {
+        self.roots.forget_process(process);
     }
 
     fn step<M: TargetMemory>(

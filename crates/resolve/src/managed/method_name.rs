@@ -3,7 +3,9 @@
 /// `Namespace.Type.Method(int32,System.String)` from what the runtime says of a method: its type's full name, its own
 /// name, and its signature such as `instance void  (int32,class System.String)`.
 pub(crate) fn display(namespace: &str, name: &str, signature: &str) -> String {
-    let arguments = arguments(signature).replace("class ", "").replace("valuetype ", "");
+    let arguments = ["value class ", "valuetype ", "class "]
+        .iter()
+        .fold(arguments(signature).to_owned(), |text, kind| text.replace(kind, ""));
     let name = if name.is_empty() { "(unnamed)" } else { name };
     if namespace.is_empty() { format!("{name}{arguments}") } else { format!("{namespace}.{name}{arguments}") }
 }
@@ -34,6 +36,7 @@ mod tests {
             "System.Linq.Enumerable.Sum(System.Collections.Generic.IEnumerable`1<Shop.Line>)",
         );
         check("A", "F", "method void *(int32)  (bool)", "A.F(bool)");
+        check("A", "G", "void  (value class System.Span`1<wchar>,class B&)", "A.G(System.Span`1<wchar>,B&)");
         check("", "Main", "void ()", "Main()");
         check("dynamicClass", "IL_STUB_PInvoke", "", "dynamicClass.IL_STUB_PInvoke");
         check("A", "", "", "A.(unnamed)");
