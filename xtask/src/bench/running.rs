@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::bench::usage;
+use crate::bench::usage::{self, ThreadTimes};
 use crate::run;
 
 /// How long a profiler may take to get going, and to end when asked.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A profiler that uses less than a fifth of a processor for so long is done with starting.
+const CALM_FOR: Duration = Duration::from_millis(300);
 
 const POLL: Duration = Duration::from_millis(5);
 
@@ -65,6 +68,22 @@ impl Running {
             std::thread::sleep(POLL);
         }
         Ok(())
+    }
+
+    /// Waits until it uses little CPU time: until it has started and only records.
+    pub(crate) fn wait_until_calm(&mut self) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            let before = ThreadTimes::of(self.pid())?;
+            std::thread::sleep(CALM_FOR);
+            self.must_run()?;
+            if ThreadTimes::of(self.pid())?.since(&before) < CALM_FOR / 5 {
+                return Ok(());
+            }
+            if started.elapsed() > PATIENCE {
+                bail!("`{}` is always busy; it said:\n{}", self.shown, self.said());
+            }
+        }
     }
 
     pub(crate) fn must_run(&mut self) -> Result<()> {

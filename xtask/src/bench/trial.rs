@@ -85,7 +85,7 @@ impl Bench {
             profiler.wait_for(CONNECTED)?;
         }
         std::thread::sleep(SETTLE);
-        profiler.must_run()?;
+        profiler.wait_until_calm()?;
 
         let used_before = ThreadTimes::of(profiler.pid())?;
         let bytes_before = usage::bytes_in(&output);
