@@ -14,9 +14,11 @@
 mod image;
 mod leaf;
 mod roots;
+mod sample;
 mod space;
 mod walk;
 
 pub use image::{ElfUnwindData, ImageError};
+pub use sample::{FoundFrame, SampledStack, TargetMemory};
 pub use space::{AddressSpace, Code};
-pub use walk::{FoundFrame, SampledStack, TargetMemory, Unwinder};
+pub use walk::Unwinder;

@@ -4,8 +4,8 @@
 //! and the host above the program's `Main`. The kernel's chain often ends exactly there, because those frames are the ones
 //! without frame pointers. Where the last known frame is one of them, an earlier whole stack of the thread tells the rest.
 
+use crate::sample::{FoundFrame, SampledStack};
 use crate::space::{AddressSpace, Code};
-use crate::walk::{FoundFrame, SampledStack};
 use rustc_hash::FxHashMap;
 use strata_address::Avma;
 use strata_stack::Found;
