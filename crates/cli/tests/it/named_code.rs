@@ -11,8 +11,10 @@ pub(crate) struct Code {
     size: u64,
     /// `Namespace.Type.Method`.
     pub(crate) name: String,
-    /// `(int32,System.String)`, without `class`, `valuetype` and the assemblies of types.
+    /// Types of the arguments in one spelling: see [`plain`].
     pub(crate) arguments: String,
+    /// As events spell it; `None` where nothing tells it.
+    pub(crate) tier: Option<&'static str>,
 }
 
 /// All code that was ever at an address, the latest last. Nothing tells when code went away.
@@ -68,7 +70,7 @@ impl NamedCode {
         // Two spaces divide the result's type from the arguments.
         let arguments = method.signature.rsplit_once("  (").map(|(_, arguments)| format!("({arguments}"));
         let arguments = plain(&arguments.unwrap_or_else(|| method.signature.clone()));
-        self.insert(method.start, Code { size: method.size, name, arguments });
+        self.insert(method.start, Code { size: method.size, name, arguments, tier: None });
     }
 
     /// Everything that was at an address.
@@ -86,7 +88,10 @@ impl NamedCode {
 
     /// Adds a method as perf map and jitdump spell it: `result [Module] Type::Method(arguments)[Tier]`. Stubs are no methods.
     fn add(&mut self, start: Avma, size: u64, text: &str) {
-        let untiered = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')).map_or(text, |(text, _)| text);
+        let (untiered, tier) = text
+            .strip_suffix(']')
+            .and_then(|text| text.rsplit_once('['))
+            .map_or((text, None), |(untiered, tier)| (untiered, tier_in_events(tier)));
         let parts = untiered.split_once("::").and_then(|(head, tail)| {
             let (_, owner) = head.rsplit_once("] ")?;
             let (method, _) = tail.split_once('(')?;
@@ -95,7 +100,7 @@ impl NamedCode {
         match parts {
             Some((owner, method, arguments)) => {
                 let name = if owner.is_empty() { method.to_owned() } else { format!("{owner}.{method}") };
-                self.insert(start, Code { size, name, arguments: plain(arguments) });
+                self.insert(start, Code { size, name, arguments: plain(arguments), tier });
             }
             None if text.starts_with("stub") => {}
             None => self.odd_lines.push(text.to_owned()),
@@ -117,11 +122,67 @@ fn fields(line: &str) -> Option<(Avma, u64, &str)> {
     Some((Avma(number()?), number()?, words.next()?))
 }
 
-/// A signature without `class` and `valuetype`, and without the assemblies that types are from: `[System.Runtime]`.
+/// What events call a tier of a perf map.
+fn tier_in_events(tier: &str) -> Option<&'static str> {
+    Some(match tier {
+        "MinOptJitted" => "MinOptJitted",
+        "Optimized" => "Optimized",
+        "QuickJitted" => "QuickJitted",
+        "OptimizedTier1" => "OptimizedTier1",
+        "OptimizedTier1OSR" => "OptimizedTier1OSR",
+        "InstrumentedTier" => "QuickJittedInstrumented",
+        "InstrumentedTierOptimized" => "OptimizedTier1Instrumented",
+        "PreJIT" | "ReadyToRun" => "ReadyToRun",
+        _ => return None,
+    })
+}
+
+/// A signature in a spelling that maps and events can both be brought to. Maps have `(string,valuetype
+/// [System.Runtime]System.ConsoleKey,Outer/Inner,uint8,char)` where events have `(class System.String,value class
+/// System.ConsoleKey,Inner,unsigned int8,wchar)`. Types of arguments that events show as the address of a method table
+/// (`pMT: 0x7f..`) are unknown: `?`.
 pub(crate) fn plain(signature: &str) -> String {
-    let text = signature.replace("class ", "").replace("valuetype ", "");
+    const SPELLINGS: [(&str, &str); 9] = [
+        ("class ", ""),
+        ("valuetype ", ""),
+        ("value ", ""),
+        ("native ", ""),
+        ("unsigned int", "uint"),
+        ("wchar", "char"),
+        ("System.String", "string"),
+        ("System.Object", "object"),
+        ("System.IntPtr", "int"),
+    ];
+    let mut words = String::new();
+    // One type at a time: everything between the marks that join types to a signature.
+    for word in unscoped(signature).split_inclusive(['(', ',', '<', '>', '&', '*', ')']) {
+        let mut word = word.to_owned();
+        for (from, to) in SPELLINGS {
+            word = match word.strip_prefix(from) {
+                // Only whole names: `System.StringComparison` is another type.
+                Some(rest)
+                    if from.ends_with(' ')
+                        || !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+                        || from == "unsigned int" =>
+                {
+                    format!("{to}{rest}")
+                }
+                _ => word,
+            };
+        }
+        if word.contains("MT: ") {
+            let end = word.find([',', ')', '*', '&']).unwrap_or(word.len());
+            word = format!("?{}", &word[end..]);
+        }
+        words.push_str(word.rsplit('/').next().unwrap_or_default());
+    }
+    words
+}
+
+/// Without the assemblies that types are from: `[System.Runtime]`.
+fn unscoped(signature: &str) -> String {
     let mut plain = String::new();
-    let mut rest = text.as_str();
+    let mut rest = signature;
     while let Some(open) = rest.find('[') {
         let (before, bracket) = rest.split_at(open);
         plain.push_str(before);
@@ -157,4 +218,18 @@ fn spellings_of_the_runtime_are_understood() {
         Some(("A.B+C`2[System.__Canon,System.Int32]..ctor", "(System.Func`2<!0,!1>,int32[0...,0...])")),
     );
     check("0x7f24e3970000 d8 stub<1> AllocateTemporaryEntryPoints<PRECODE_STUB>", None);
+}
+
+#[test]
+fn spellings_of_types_are_brought_together() {
+    let check = |map: &str, events: &str| assert_eq!(plain(map), plain(events));
+    check("(string,string[],object&)", "(class System.String,class System.String[],class System.Object&)");
+    check("(uint8*,native uint,Shares/Comparison)", "(unsigned int8*,unsigned int,class Comparison)");
+    check(
+        "(valuetype System.ReadOnlySpan`1<char>,valuetype A/B/C)",
+        "(value class System.ReadOnlySpan`1<wchar>,value class C)",
+    );
+    check("(A/B /* MT: 0x00007F5B8B74C468 */,int32)", "(pMT: 00007F5B8B74C468,int32)");
+    assert_ne!(plain("(System.StringComparison)"), plain("(stringComparison)"));
+    assert_ne!(plain("(int32,int64)"), plain("(int64,int32)"));
 }

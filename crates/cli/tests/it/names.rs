@@ -1,6 +1,6 @@
 //! Names of managed code are those that the runtime itself gives it.
 
-use crate::named_code::{NamedCode, plain};
+use crate::named_code::{Code, NamedCode, plain};
 use crate::support::{Scratch, record, run};
 use crate::workload::{PerfMap, ShortFolder, manifest, on_each_runtime, profile, start};
 use std::collections::BTreeMap;
@@ -34,6 +34,8 @@ fn check(runtime: Runtime) {
             "{runtime}, {workload}: {percent:.2} % of managed frames\n{}",
             counts.mismatches()
         );
+        let other_tier: u64 = counts.other_tier.values().sum();
+        assert!(other_tier * 100 <= counts.managed, "{runtime}, {workload}: tiers\n{}", counts.mismatches());
         no_output_shows_the_double_mapping(runtime, &path, &scratch);
     }
 }
@@ -69,6 +71,8 @@ struct Counts {
     by_rundown: u64,
     /// Of the equal ones: those whose name is not the last that was written for the address.
     not_latest: u64,
+    /// Of the equal ones: those of which the runtime wrote down another tier.
+    other_tier: BTreeMap<String, u64>,
     /// Code in memory that neither side has a method for: the runtime's stubs.
     stubs: u64,
     unequal: BTreeMap<String, u64>,
@@ -78,21 +82,26 @@ impl Counts {
     fn line(&self, code: &NamedCode) -> String {
         format!(
             "{} of {} managed frames have the runtime's name ({:.2} %): {} by map, {} by rundown, {} not the latest at \
-             their address; {} frames in stubs; the runtime wrote {} methods and {} odd lines",
+             their address, {} in another tier; {} frames in stubs; the runtime wrote {} methods and {} odd lines",
             self.equal,
             self.managed,
             self.equal as f64 * 100.0 / self.managed.max(1) as f64,
             self.by_map,
             self.by_rundown,
             self.not_latest,
+            self.other_tier.values().sum::<u64>(),
             self.stubs,
             code.len(),
             code.odd_lines.len(),
-        ) + &if self.unequal.is_empty() { String::new() } else { format!("\n{}", self.mismatches()) }
+        ) + &if self.unequal.is_empty() && self.other_tier.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}", self.mismatches())
+        }
     }
 
     fn mismatches(&self) -> String {
-        self.unequal.iter().map(|(what, count)| format!("{count:>8}  {what}\n")).collect()
+        self.unequal.iter().chain(&self.other_tier).map(|(what, count)| format!("{count:>8}  {what}\n")).collect()
     }
 }
 
@@ -126,15 +135,22 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
         return;
     }
     counts.managed += count;
-    let is = |name: &str, arguments: &str| {
-        let ours = function.name.strip_prefix(name);
-        ours.is_some_and(|ours| plain(ours) == arguments)
+    let is = |code: &Code| {
+        let arguments = function.name.strip_prefix(&*code.name);
+        arguments.is_some_and(|arguments| plain(arguments) == code.arguments)
     };
-    match candidates.iter().rposition(|code| is(&code.name, &code.arguments)) {
+    match candidates.iter().rposition(|code| is(code)) {
         Some(place) => {
             counts.equal += count;
             *(if written.is_empty() { &mut counts.by_rundown } else { &mut counts.by_map }) += count;
             counts.not_latest += if place + 1 < candidates.len() { count } else { 0 };
+            let told: Vec<_> = candidates.iter().filter(|code| is(code)).filter_map(|code| code.tier).collect();
+            let ours = function.kind.tier_label();
+            if !told.is_empty() && ours.is_some_and(|ours| !told.contains(&ours)) {
+                let what =
+                    format!("{} ({}) is {ours:?}, the runtime wrote {told:?}", function.name, frame.named.label());
+                *counts.other_tier.entry(what).or_default() += count;
+            }
         }
         None => {
             let theirs: Vec<_> = candidates.iter().map(|code| format!("{}{}", code.name, code.arguments)).collect();
