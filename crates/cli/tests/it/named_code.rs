@@ -140,43 +140,41 @@ fn tier_in_events(tier: &str) -> Option<&'static str> {
 /// A signature in a spelling that maps and events can both be brought to. Maps have `(string,valuetype
 /// [System.Runtime]System.ConsoleKey,Outer/Inner,uint8,char)` where events have `(class System.String,value class
 /// System.ConsoleKey,Inner,unsigned int8,wchar)`. Types of arguments that events show as the address of a method table
-/// (`pMT: 0x7f..`) are unknown: `?`.
+/// (`pMT: 0x7f..`), which some maps have too (`Inner /* MT: 0x7f.. */`), become `?`.
 pub(crate) fn plain(signature: &str) -> String {
-    const SPELLINGS: [(&str, &str); 9] = [
-        ("class ", ""),
-        ("valuetype ", ""),
-        ("value ", ""),
-        ("native ", ""),
-        ("unsigned int", "uint"),
-        ("wchar", "char"),
-        ("System.String", "string"),
-        ("System.Object", "object"),
-        ("System.IntPtr", "int"),
-    ];
-    let mut words = String::new();
-    // One type at a time: everything between the marks that join types to a signature.
-    for word in unscoped(signature).split_inclusive(['(', ',', '<', '>', '&', '*', ')']) {
-        let mut word = word.to_owned();
-        for (from, to) in SPELLINGS {
-            word = match word.strip_prefix(from) {
-                // Only whole names: `System.StringComparison` is another type.
-                Some(rest)
-                    if from.ends_with(' ')
-                        || !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
-                        || from == "unsigned int" =>
-                {
-                    format!("{to}{rest}")
-                }
-                _ => word,
-            };
+    const KINDS: [&str; 4] = ["value ", "valuetype ", "class ", "native "];
+    const NAMES: [(&str, &str); 4] =
+        [("wchar", "char"), ("System.String", "string"), ("System.Object", "object"), ("unsigned int", "uint")];
+    let signature = without_method_tables(&unscoped(signature));
+    let mut plain = String::new();
+    // One type at a time: a word ends with what joins types to a signature.
+    for word in signature.split_inclusive(['(', ')', ',', '<', '>', '[', '&', '*']) {
+        let word = KINDS.iter().fold(word, |word, kind| word.strip_prefix(kind).unwrap_or(word));
+        let word = word.rsplit('/').next().unwrap_or_default();
+        let (name, end) = word.split_at(word.len() - word.chars().last().map_or(0, char::len_utf8));
+        match NAMES.iter().find(|(from, _)| *from == name) {
+            Some((_, to)) => plain.push_str(&format!("{to}{end}")),
+            None => plain.push_str(&word.replace("unsigned int", "uint")),
         }
-        if word.contains("MT: ") {
-            let end = word.find([',', ')', '*', '&']).unwrap_or(word.len());
-            word = format!("?{}", &word[end..]);
-        }
-        words.push_str(word.rsplit('/').next().unwrap_or_default());
     }
-    words
+    plain
+}
+
+/// With `?` for types that are known by the address of a method table alone, and for those that have it beside them.
+fn without_method_tables(signature: &str) -> String {
+    let mut known = String::new();
+    let mut rest = signature;
+    while let Some(at) = rest.find("MT: ") {
+        let (before, after) = rest.split_at(at);
+        known.push_str(before);
+        let start = known.rfind([',', '(', '<']).map_or(0, |joint| joint + 1);
+        known.truncate(start);
+        known.push('?');
+        let digits = after["MT: ".len()..].trim_start_matches(|digit: char| digit.is_ascii_hexdigit() || digit == 'x');
+        rest = digits.strip_prefix(" */").unwrap_or(digits);
+    }
+    known.push_str(rest);
+    known
 }
 
 /// Without the assemblies that types are from: `[System.Runtime]`.

@@ -16,6 +16,9 @@ on_each_runtime!(check);
 /// What part of the managed frames must have the runtime's own name, in percent.
 const MIN_EQUAL: f64 = 99.0;
 
+/// How many frames there may be in precompiled code that the runtime itself does not name, in percent.
+const MAX_NAMELESS: u64 = 3;
+
 fn check(runtime: Runtime) {
     for workload in ["Shares", "Varied"] {
         let (scratch, temporary) = (Scratch::new(), ShortFolder::new());
@@ -27,13 +30,15 @@ fn check(runtime: Runtime) {
         let counts = compare(&profile(&path), &code, &precompiled);
         println!("{runtime}, {workload}: {}", counts.line(&code));
         assert!(code.odd_lines.len() * 100 <= code.len(), "the map is not understood: {:?}", code.odd_lines);
-        assert!(counts.managed > 1000, "{} managed frames are too few to judge", counts.managed);
+        assert!(counts.managed > 500, "{} managed frames are too few to judge", counts.managed);
         let percent = counts.equal as f64 * 100.0 / counts.managed as f64;
         assert!(
             percent >= MIN_EQUAL,
             "{runtime}, {workload}: {percent:.2} % of managed frames\n{}",
             counts.mismatches()
         );
+        // Marshalling stubs that were compiled ahead of time (3.1) have no method in any of the runtime's lists.
+        assert!(counts.nameless * 100 <= counts.managed * MAX_NAMELESS, "{} frames without any name", counts.nameless);
         let other_tier: u64 = counts.other_tier.values().sum();
         assert!(other_tier * 100 <= counts.managed, "{runtime}, {workload}: tiers\n{}", counts.mismatches());
         no_output_shows_the_double_mapping(runtime, &path, &scratch);
@@ -73,8 +78,12 @@ struct Counts {
     not_latest: u64,
     /// Of the equal ones: those of which the runtime wrote down another tier.
     other_tier: BTreeMap<String, u64>,
+    /// Of the equal ones: those that the map has without the last letter, which the rundown has.
+    cut_in_map: u64,
     /// Code in memory that neither side has a method for: the runtime's stubs.
     stubs: u64,
+    /// Precompiled code that the runtime has no name for either.
+    nameless: u64,
     unequal: BTreeMap<String, u64>,
 }
 
@@ -82,7 +91,7 @@ impl Counts {
     fn line(&self, code: &NamedCode) -> String {
         format!(
             "{} of {} managed frames have the runtime's name ({:.2} %): {} by map, {} by rundown, {} not the latest at \
-             their address, {} in another tier; {} frames in stubs; the runtime wrote {} methods and {} odd lines",
+             their address, {} in another tier, {} cut in the map; {} frames in stubs, {} that the runtime does not name; it wrote {} methods and {} odd lines",
             self.equal,
             self.managed,
             self.equal as f64 * 100.0 / self.managed.max(1) as f64,
@@ -90,7 +99,9 @@ impl Counts {
             self.by_rundown,
             self.not_latest,
             self.other_tier.values().sum::<u64>(),
+            self.cut_in_map,
             self.stubs,
+            self.nameless,
             code.len(),
             code.odd_lines.len(),
         ) + &if self.unequal.is_empty() && self.other_tier.is_empty() {
@@ -134,6 +145,10 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
         counts.stubs += if unnamed { count } else { 0 };
         return;
     }
+    if candidates.is_empty() && !frame.named.is_name() {
+        counts.nameless += count;
+        return;
+    }
     counts.managed += count;
     let is = |code: &Code| {
         let arguments = function.name.strip_prefix(&*code.name);
@@ -152,6 +167,12 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
                 *counts.other_tier.entry(what).or_default() += count;
             }
         }
+        None if written.iter().any(|code| is_without_last_letter(code, &function.name))
+            && listed.iter().any(|code| is(code)) =>
+        {
+            counts.equal += count;
+            counts.cut_in_map += count;
+        }
         None => {
             let theirs: Vec<_> = candidates.iter().map(|code| format!("{}{}", code.name, code.arguments)).collect();
             let what = format!(
@@ -164,6 +185,12 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
             *counts.unequal.entry(what).or_default() += count;
         }
     }
+}
+
+/// .NET 8.0 writes names of some lengths without their last letter into maps and dumps: `Shop.Routing.RoutePlanner::Serv()`.
+fn is_without_last_letter(code: &Code, name: &str) -> bool {
+    let mut rest = name.strip_prefix(&*code.name).unwrap_or_default().chars();
+    rest.next().is_some() && plain(rest.as_str()) == code.arguments
 }
 
 /// The runtime maps its code twice, through a file in memory that is an accident of how it does that.

@@ -21,7 +21,7 @@ fn check(runtime: Runtime) {
     drop(running);
     let profile = profile(&path);
     println!("{runtime}: {} samples", profile.samples.len());
-    assert!(profile.samples.len() > 300, "{} samples are too few to judge", profile.samples.len());
+    assert!(profile.samples.len() > 100, "{} samples are too few to judge", profile.samples.len());
 
     perf_reads_the_samples(&path, &profile);
     trace_event_reads_the_streams(&path);
