@@ -164,8 +164,11 @@ impl MethodFlags {
 
     /// How the runtime made the code.
     pub fn tier(self) -> Tier {
+        // Rundowns of 3.1 to 10.0 give precompiled code the bits of optimised code.
+        if !self.is_jitted() {
+            return Tier::ReadyToRun;
+        }
         match (self.0 >> 7) & 7 {
-            0 if !self.is_jitted() => Tier::ReadyToRun,
             0 => Tier::Unknown,
             1 => Tier::MinOptJitted,
             2 => Tier::Optimized,
@@ -197,7 +200,7 @@ pub enum Tier {
     QuickJittedInstrumented,
     /// Tier 1 with counters, in place of precompiled code.
     OptimizedTier1Instrumented,
-    /// Compiled ahead of time. The runtime sends no tier for it, only that it was not jitted.
+    /// Compiled ahead of time. The runtime has no tier for it, and only says that it was not jitted.
     ReadyToRun,
 }
 

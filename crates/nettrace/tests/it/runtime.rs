@@ -128,6 +128,7 @@ fn a_jit_helper_may_have_only_a_name() {
 fn tiers_and_flags() {
     let cases = [
         (0, Tier::ReadyToRun, "ReadyToRun"),
+        (2 << 7, Tier::ReadyToRun, "ReadyToRun"),
         (0x8, Tier::Unknown, "Unknown"),
         (0x8 | (1 << 7), Tier::MinOptJitted, "MinOptJitted"),
         (0x8 | (2 << 7), Tier::Optimized, "Optimized"),
