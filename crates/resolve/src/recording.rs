@@ -76,6 +76,9 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
     }
     let loss = builder.loss_mut();
     loss.gaps.extend(damage);
+    if manifest.sampling.user_only {
+        loss.gaps.push(Gap::KernelNotSampled);
+    }
     if manifest.stopped.is_none() {
         loss.gaps.push(Gap::NotStopped);
     }

@@ -101,19 +101,30 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
     Some(arguments.join(" "))
 }
 
+/// The effective user id of a process.
+pub(crate) fn user(pid: u32) -> Option<u32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether the process is stopped by a signal or a debugger.
 pub(crate) fn is_stopped(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything, parentheses too.
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    matches!(state, Some('T' | 't'))
+    matches!(state(pid), Some(b'T' | b't'))
 }
 
 /// Whether the process has ended (or was never there); a zombie has ended.
 pub(crate) fn has_ended(pid: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    matches!(state, None | Some('Z' | 'X'))
+    matches!(state(pid), None | Some(b'Z' | b'X'))
+}
+
+/// The letter that the kernel gives the process's state.
+fn state(pid: u32) -> Option<u8> {
+    // The name in parentheses may hold anything: parentheses, and bytes that are no text.
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    stat[name_end + 1..].iter().copied().find(|byte| *byte != b' ')
 }
 
 /// What is added to our `CLOCK_MONOTONIC` to get the one of a process in another time namespace, nanoseconds.
