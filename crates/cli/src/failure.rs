@@ -95,15 +95,17 @@ impl From<RecordError> for Failure {
             }
             RecordError::NotPossible { .. } => Self::new(NOT_POSSIBLE_HERE, &error)
                 .with_hint("the kernel offers neither cycles nor cpu-clock here: a sandbox may forbid perf_event_open"),
-            RecordError::TooManyFiles { threads, processors, .. } => Self::new(NOT_POSSIBLE_HERE, &error)
-                .with_hint(format_args!(
+            RecordError::TooManyFiles { threads, processors, .. } => {
+                Self::new(NOT_POSSIBLE_HERE, &error).with_hint(format_args!(
                     "raise the limit, as root: ulimit -n {}",
                     threads.saturating_mul(*processors).saturating_add(OTHER_FILES)
-                )),
+                ))
+            }
             RecordError::LockedMemory { .. } => Self::new(NOT_POSSIBLE_HERE, &error)
                 .with_hint("raise it: sysctl kernel.perf_event_mlock_kb=8192, or run as root"),
-            RecordError::Output(cause) => Self::new(COULD_NOT_START, format_args!("cannot record to {error}"))
-                .with_hint(where_to(cause)),
+            RecordError::Output(cause) => {
+                Self::new(COULD_NOT_START, format_args!("cannot record to {error}")).with_hint(where_to(cause))
+            }
             RecordError::Write { .. } => Self::new(RECORDING_FAILED, &error)
                 .with_hint("what was recorded before is readable: strata report shows it"),
             RecordError::System { .. } => Self::new(RECORDING_FAILED, &error),

@@ -2,9 +2,9 @@
 
 use crate::args::RecordArguments;
 use crate::failure::Failure;
+use crate::say::{say, typed};
 use crate::signals::{self, Meant};
 use crate::status::{self, StatusLine};
-use crate::say::{say, typed};
 use crate::{load, output};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -158,14 +158,17 @@ impl Destination {
                 say(&format!("recorded {name}\n  strata report {name}\n  strata convert {name} -o profile.json.gz"));
             }
             Self::File { file, format, recording } => {
-                let written = load::profile_with_samples(recording)
-                    .and_then(|profile| output::write(&profile, *format, file));
+                let written =
+                    load::profile_with_samples(recording).and_then(|profile| output::write(&profile, *format, file));
                 match written {
                     // It has served; when it cannot be removed it only takes room.
                     Ok(()) => drop(fs::remove_dir_all(recording)),
                     Err(failure) if failure.is_nothing_to_show() => {
                         drop(fs::remove_dir_all(recording));
-                        return Err(failure);
+                        return Err(Failure::nothing_to_show(
+                            format_args!("{} was not written: there is no CPU sample to put into it", file.display()),
+                            "the target used hardly any CPU while it was recorded",
+                        ));
                     }
                     Err(failure) => {
                         say(&format!("the recording is kept in {}", typed(recording)));

@@ -30,7 +30,9 @@ impl StatusLine {
                 let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
                 self.say(&format!("recording process {pid} ({threads}, {})", event.name()));
                 if *kernel == KernelSide::Excluded {
-                    self.say("warning: without kernel code, which kernel.perf_event_paranoid does not allow to this user");
+                    self.say(
+                        "warning: without kernel code, which kernel.perf_event_paranoid does not allow to this user",
+                    );
                 }
             }
             Progress::TargetStopped { pid } => self.say(&format!(
