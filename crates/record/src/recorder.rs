@@ -198,30 +198,32 @@ impl Session {
     /// Samples all threads of a process. Threads that start meanwhile are inherited when their parent was sampled already,
     /// which the kernel tells by a fork record; the others are found by looking again.
     fn sample_threads(&mut self, pid: u32) -> Result<(), RecordError> {
-        let mut sampled = BTreeSet::new();
+        let mut tried = BTreeSet::new();
+        let mut any = Added::Gone;
         loop {
             let threads = proc::threads(pid).unwrap_or_default();
             let new: Vec<u32> = threads
                 .iter()
                 .copied()
-                .filter(|tid| !sampled.contains(tid) && !self.sampler.has_inherited(*tid))
+                .filter(|tid| !tried.contains(tid) && !self.sampler.has_inherited(*tid))
                 .collect();
             if new.is_empty() {
                 break;
             }
             for tid in new {
-                let added = self
-                    .sampler
-                    .add_thread(tid, Begin::Enabled)
-                    .map_err(|error| error.into_record_error(threads.len(), self.sampler.processors()).of_process(pid))?;
+                let added = self.sampler.add_thread(tid, Begin::Enabled).map_err(|error| {
+                    error.into_record_error(threads.len(), self.sampler.processors()).of_process(pid)
+                })?;
+                // One that has ended stays listed until someone takes note of it: it is not tried again.
+                tried.insert(tid);
                 if added == Added::Sampled {
-                    sampled.insert(tid);
+                    any = added;
                 }
             }
             self.sampler.look_for_inherited();
         }
         self.sampler.forget_inherited();
-        if sampled.is_empty() { Err(RecordError::NoSuchProcess { pid }) } else { Ok(()) }
+        if any == Added::Gone { Err(RecordError::NoSuchProcess { pid }) } else { Ok(()) }
     }
 
     fn launch(&mut self, command: &[OsString]) -> Result<(), RecordError> {

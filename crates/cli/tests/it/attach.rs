@@ -81,6 +81,18 @@ fn a_target_may_end_at_any_moment_of_attaching() {
     }
 }
 
+#[test]
+fn a_process_whose_main_thread_has_ended_is_recorded() {
+    let scratch = Scratch::new();
+    let recording = scratch.path("x.strata");
+    let target = target(command(&native(&scratch), &["leaderless"]));
+    wait_until("the main thread's end", || state(target.pid()) == Some(b'Z'));
+    let finished = finish(record_attached(target.pid(), &recording, &["-d", "1s"]));
+    expect_code(&finished, 0);
+    assert_eq!(stop_reason(&recording), "the asked-for time is over");
+    assert!(has_function(&recording, "spin_here"));
+}
+
 /// Records a stopped target; what strata must say comes back.
 fn record_stopped(target: &Running, scratch: &Scratch) -> String {
     let recording = scratch.path("stopped.strata");

@@ -4,6 +4,7 @@
 //   busy           nothing more
 //   threads COUNT  starts so many threads that wait
 //   named          calls itself and a thread by names that act on a terminal, and that are no text
+//   leaderless     ends its main thread; another computes on
 //   brief          ends at once
 
 #include <pthread.h>
@@ -62,6 +63,16 @@ int main(int count, char **words)
             }
         }
         number = 0;
+    }
+    if (!strcmp(mode, "leaderless"))
+    {
+        if (pthread_create(&thread, NULL, spin_under_a_name, NULL))
+        {
+            return 3;
+        }
+        puts("ready");
+        fflush(stdout);
+        pthread_exit(NULL);
     }
     if (!strcmp(mode, "named"))
     {

@@ -21,7 +21,16 @@ pub(crate) struct ExecutableMapping {
 
 /// The executable mappings, in order of address.
 pub(crate) fn executable_mappings(pid: u32) -> io::Result<Vec<ExecutableMapping>> {
-    Ok(fs::read(format!("/proc/{pid}/maps"))?
+    let mut maps = fs::read(format!("/proc/{pid}/maps"))?;
+    // A main thread that has ended shows none any more; those of its other threads are the same.
+    let others = if maps.is_empty() { threads(pid).unwrap_or_default() } else { Vec::new() };
+    for tid in others.into_iter().filter(|tid| *tid != pid) {
+        maps = fs::read(format!("/proc/{pid}/task/{tid}/maps")).unwrap_or_default();
+        if !maps.is_empty() {
+            break;
+        }
+    }
+    Ok(maps
         .split(|byte| *byte == b'\n')
         .filter_map(|line| parse_mapping(&String::from_utf8_lossy(line)))
         .collect())
@@ -116,7 +125,12 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
 
 /// Whether the process has ended (or was never there); a zombie has ended.
 pub(crate) fn has_ended(pid: u32) -> bool {
-    matches!(state(pid), None | Some(b'Z' | b'X'))
+    match state(pid) {
+        None | Some(b'X') => true,
+        // A main thread that ended before the others looks the same: the process goes on without it.
+        Some(b'Z') => threads(pid).map_or(true, |threads| threads.len() <= 1),
+        Some(_) => false,
+    }
 }
 
 /// The letter that the kernel gives the process's state.
