@@ -2,6 +2,8 @@
 
 mod arrows;
 mod attach;
+mod faults;
 mod launch;
+mod ps;
 mod scene;
 mod support;
