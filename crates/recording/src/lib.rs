@@ -18,7 +18,7 @@ pub use manifest::{Host, Manifest, Moment, RuntimeProcess, Sampling, Stop, Strea
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What this crate reads and writes.
 pub const FORMAT: u32 = 1;
@@ -60,6 +60,12 @@ pub enum Error {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// A name that is no name of a file inside a recording, as no recorder writes it.
+    #[error("{name:?} is no name of a file in a recording")]
+    Name {
+        /// What was named.
+        name: String,
     },
     /// The manifest is damaged.
     #[error("{} is damaged at line {line}: {problem}", path.display())]
@@ -161,6 +167,24 @@ impl Recording {
         self.folder.join(file)
     }
 
+    /// Reads a whole file of the recording. A manifest may come from anywhere, so what it names is not believed to be a
+    /// file inside.
+    ///
+    /// # Errors
+    /// When it is not the name of a regular file inside the recording, or the system says so.
+    pub fn read(&self, file: &str) -> Result<Vec<u8>, Error> {
+        let mut parts = Path::new(file).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+            return Err(Error::Name { name: file.to_owned() });
+        }
+        let path = self.path(file);
+        let read = || {
+            // A pipe or a device could be read for ever.
+            if fs::metadata(&path)?.is_file() { fs::read(&path) } else { Err(io::Error::other("not a regular file")) }
+        };
+        read().map_err(|source| Error::Io { path: path.clone(), source })
+    }
+
     /// Creates a file of the recording, truncating an old one.
     ///
     /// # Errors
@@ -254,6 +278,21 @@ mod tests {
         recording.write_manifest(&Manifest::default()).unwrap();
         recording.discard();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "a folder that was there stays");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn only_files_inside_are_read() {
+        let folder = scratch("inside");
+        let recording = Recording::create(&folder).unwrap();
+        fs::write(recording.path("a.nettrace"), "x").unwrap();
+        assert_eq!(recording.read("a.nettrace").unwrap(), b"x");
+        for name in ["", ".", "..", "../a.nettrace", "/etc/passwd", "a/b", "/"] {
+            assert!(matches!(recording.read(name), Err(Error::Name { .. })), "{name:?}");
+        }
+        fs::create_dir(recording.path("folder")).unwrap();
+        assert!(matches!(recording.read("folder"), Err(Error::Io { .. })));
+        assert!(matches!(recording.read("absent"), Err(Error::Io { .. })));
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -30,10 +30,7 @@ pub(crate) fn executable_mappings(pid: u32) -> io::Result<Vec<ExecutableMapping>
             break;
         }
     }
-    Ok(maps
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| parse_mapping(&String::from_utf8_lossy(line)))
-        .collect())
+    Ok(maps.split(|byte| *byte == b'\n').filter_map(|line| parse_mapping(&String::from_utf8_lossy(line))).collect())
 }
 
 fn parse_mapping(line: &str) -> Option<ExecutableMapping> {
