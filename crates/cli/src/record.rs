@@ -4,9 +4,10 @@ use crate::args::RecordArguments;
 use crate::failure::Failure;
 use crate::say::{say, typed};
 use crate::signals::{self, Meant};
-use crate::status::{self, StatusLine};
+use crate::status::{self, Counts, StatusLine};
 use crate::{load, output};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -37,7 +38,12 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     };
     signals::watch(&control, meant).map_err(|source| system("watching for signals", source))?;
 
-    let mut line = StatusLine::new();
+    let counts = match &target {
+        Target::Process(_) => Counts::Shown,
+        // The terminal is the program's.
+        Target::Command(_) => Counts::Hidden,
+    };
+    let mut line = StatusLine::new(counts);
     let recorded = strata_record::record(&target, &settings, &control, &mut |progress| {
         if let Progress::Started { pid, .. } = progress {
             program.store(pid, Ordering::SeqCst);
@@ -136,7 +142,14 @@ enum Destination {
 impl Destination {
     fn choose(asked: Option<&Path>, target: &Target) -> Result<Self, Failure> {
         let Some(path) = asked else { return Ok(Self::Recording(free_name(target))) };
-        if path.extension().is_none_or(|extension| extension == "strata") || path.is_dir() {
+        if path == Path::new("-") {
+            return Err(Failure::bad_arguments(
+                "a recording cannot be written to standard output",
+                "record to a folder, then: strata convert FOLDER -o -",
+            ));
+        }
+        let is_folder = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
+        if is_folder || path.extension().is_none_or(|extension| extension == "strata") {
             return Ok(Self::Recording(path.to_owned()));
         }
         let format = output::format(path)?;

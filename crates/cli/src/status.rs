@@ -17,11 +17,21 @@ pub(crate) struct StatusLine {
     live: bool,
     shown: bool,
     last: Instant,
+    counts: Counts,
+}
+
+/// Whether counts are told while a recording runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// From time to time.
+    Shown,
+    /// Only once the recording has stopped.
+    Hidden,
 }
 
 impl StatusLine {
-    pub(crate) fn new() -> Self {
-        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now() }
+    pub(crate) fn new(counts: Counts) -> Self {
+        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now(), counts }
     }
 
     pub(crate) fn take(&mut self, progress: &Progress) {
@@ -46,6 +56,7 @@ impl StatusLine {
             Progress::RuntimeVersion { pid, version } => self.say(&format!("process {pid} runs .NET {version}")),
             Progress::RuntimeProblem { pid: 0, problem } => self.say(&format!("warning: {problem}")),
             Progress::RuntimeProblem { pid, problem } => self.say(&format!("warning: process {pid}: {problem}")),
+            Progress::Running(_) if self.counts == Counts::Hidden => {}
             Progress::Running(status) => self.count("", status),
             Progress::Stopping { reason } => self.say(&format!("stopping: {}", reason.label())),
             Progress::Waiting { pids, status } => {

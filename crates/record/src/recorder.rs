@@ -35,7 +35,7 @@ const GONE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What to record.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A process that runs, with all it starts.
+    /// A process that runs, with all it starts; the id of one of its threads names it too.
     Process(u32),
     /// A program to launch (program, then arguments), with all it starts.
     Command(Vec<OsString>),
@@ -77,9 +77,14 @@ pub fn record(
     control: &Control,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, Interrupted> {
-    let started = start(target, settings, control);
+    let target = match target {
+        // Tools show ids of threads too, and the kernel finds those under the same path.
+        Target::Process(id) => Target::Process(proc::process_of(*id).unwrap_or(*id)),
+        Target::Command(command) => Target::Command(command.clone()),
+    };
+    let started = start(&target, settings, control);
     let (session, config) = started.map_err(|error| Interrupted { error, child: None })?;
-    session.run(target, settings.duration, config.kernel, progress)
+    session.run(&target, settings.duration, config.kernel, progress)
 }
 
 /// Begins to sample.

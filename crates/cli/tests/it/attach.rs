@@ -7,7 +7,7 @@ use crate::scene::{
 };
 use crate::support::{Scratch, run};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use strata_testkit::live::{Running, Runtime};
 
@@ -23,6 +23,10 @@ fn a_process_that_is_not_there_is_an_error_and_leaves_nothing() {
     for words in [["-p", "abc"], ["-p", "-5"], ["-p", ""], ["-p", "4294967296"], ["-d", "5x"]] {
         run([&["record"], words.as_slice()].concat(), 3);
     }
+    let finished = finish(record_attached(std::process::id(), Path::new("-"), &[]));
+    expect_words(&finished, 3, &["standard output"]);
+    let finished = finish(crate::support::strata(["record", "dotnet", "app.dll"]));
+    expect_words(&finished, 3, &["-- <PROGRAM>"]);
     assert_eq!(entries(&scratch.path("")), [""; 0]);
 }
 
@@ -91,6 +95,22 @@ fn a_process_whose_main_thread_has_ended_is_recorded() {
     expect_code(&finished, 0);
     assert_eq!(stop_reason(&recording), "the asked-for time is over");
     assert!(has_function(&recording, "spin_here"));
+}
+
+#[test]
+fn the_id_of_a_thread_means_its_process() {
+    let scratch = Scratch::new();
+    let recording = scratch.path("x.strata");
+    let shares = target(workload(Runtime::Net8, "Shares", &["0"]));
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", shares.pid())).unwrap();
+    let threads = tasks.map(|task| task.unwrap().file_name().into_string().unwrap().parse::<u32>().unwrap());
+    let thread = threads.max().unwrap();
+    assert_ne!(thread, shares.pid());
+    let finished = finish(record_attached(thread, &recording, &["-d", "2s"]));
+    expect_words(&finished, 0, &[&format!("recording process {} ", shares.pid())]);
+    let runtimes = manifest(&recording)["runtimes"].clone();
+    assert_eq!(runtimes.as_array().unwrap().len(), 1, "{runtimes}");
+    assert!(has_function(&recording, "Shares.KernelA"));
 }
 
 /// Records a stopped target; what strata must say comes back.

@@ -109,10 +109,20 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
 
 /// The effective user id of a process.
 pub(crate) fn user(pid: u32) -> Option<u32> {
-    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    status_field(pid, "Uid:", 1)
+}
+
+/// The process that a thread belongs to: for the id of a process, itself.
+pub(crate) fn process_of(tid: u32) -> Option<u32> {
+    status_field(tid, "Tgid:", 0)
+}
+
+/// One of the numbers that the kernel's description of a process or thread has under a name.
+fn status_field(id: u32, name: &str, index: usize) -> Option<u32> {
+    let status = fs::read(format!("/proc/{id}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    ids.split_ascii_whitespace().nth(1)?.parse().ok()
+    let values = status.lines().find_map(|line| line.strip_prefix(name))?;
+    values.split_ascii_whitespace().nth(index)?.parse().ok()
 }
 
 /// Whether the process is stopped by a signal or a debugger.
@@ -177,6 +187,8 @@ mod tests {
         let pid = std::process::id();
         assert!(executable_mappings(pid).unwrap().iter().any(|mapping| mapping.path.starts_with('/')));
         assert!(threads(pid).unwrap().contains(&pid));
+        assert!(threads(pid).unwrap().iter().all(|tid| process_of(*tid) == Some(pid)));
+        assert_eq!(user(pid), Some(rustix::process::geteuid().as_raw()));
         assert!(command_line(pid).is_some() && !is_stopped(pid) && !has_ended(pid));
         assert!(has_ended(u32::MAX / 2) && command_line(u32::MAX / 2).is_none());
     }
