@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    after_help = "Exit codes: 0 ok, 1 could not start, 2 recording failed, 3 bad arguments, 4 not possible on this machine,\n\
-                  5 input unreadable, 6 nothing to show. When a program is launched, its own code passes through\n\
-                  (128 + signal when a signal ended it)."
+    after_help = "Exit codes: 0 ok, 1 could not start, 2 recording failed, 3 bad arguments, 4 not possible on this \
+                  machine, 5 input unreadable, 6 nothing to show. When a program is launched, its own code passes \
+                  through (128 + signal when a signal ended it)."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -36,6 +36,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("target").required(true).args(["process_id", "name", "program"]),
+    override_usage = "strata record [OPTIONS] -p <PID>\n       strata record [OPTIONS] -n <NAME>\n       \
+                      strata record [OPTIONS] -- <PROGRAM> [ARGUMENTS]...",
     after_help = "Examples:\n  strata record -p 4242 -d 30s\n  strata record -n Shop.Web -o before.strata\n  \
                   strata record -o profile.json.gz -- dotnet app.dll --port 5000\n\n\
                   Stop with Ctrl+C (or Enter, when attached at a terminal); once more gives up waiting for the runtime."

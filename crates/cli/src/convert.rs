@@ -4,6 +4,7 @@ use crate::args::ConvertArguments;
 use crate::failure::{Failure, to_stdout};
 use crate::load;
 use crate::output;
+use crate::say::{say, typed};
 use std::path::Path;
 use std::process::ExitCode;
 use strata_export::{Compression, Format, write_profile};
@@ -17,6 +18,6 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
     let format = output::format(output)?;
     let profile = load::profile_with_samples(&arguments.file)?;
     output::write(&profile, format, output)?;
-    eprintln!("wrote {} ({})", output.display(), output::how_to_look(format.0));
+    say(&format!("wrote {} ({})", typed(output), output::how_to_look(format.0)));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! Words and exit codes for everything that can go wrong: the one place that chooses both.
 
+use crate::say::say;
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
@@ -14,6 +15,9 @@ const RECORDING_FAILED: u8 = 2;
 const NOT_POSSIBLE_HERE: u8 = 4;
 const INPUT_UNREADABLE: u8 = 5;
 const NOTHING_TO_SHOW: u8 = 6;
+
+/// Descriptors that a recording needs beside one for each thread and processor, generously.
+const OTHER_FILES: usize = 256;
 
 /// Why a command ends without success.
 #[derive(Debug)]
@@ -54,11 +58,24 @@ impl Failure {
         Self::new(RECORDING_FAILED, format_args!("cannot write {}: {error}", path.display()))
     }
 
+    /// The same failure, when the program that was launched gave a code of its own: that one passes through.
+    pub(crate) fn behind(mut self, program: u8) -> Self {
+        if program != 0 {
+            self.code = program;
+        }
+        self
+    }
+
+    /// Whether there simply was nothing to show.
+    pub(crate) const fn is_nothing_to_show(&self) -> bool {
+        self.code == NOTHING_TO_SHOW
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn show(&self) -> ExitCode {
-        eprintln!("strata: {}", strata_digest::visible(&self.message));
+        say(&format!("strata: {}", strata_digest::visible(&self.message)));
         if let Some(hint) = &self.hint {
-            eprintln!("  {hint}");
+            say(&format!("  {}", strata_digest::visible(hint)));
         }
         self.code.into()
     }
@@ -73,13 +90,22 @@ impl From<RecordError> for Failure {
             RecordError::Launch { .. } => Self::new(COULD_NOT_START, &error),
             RecordError::NotPermitted { .. } => Self::new(NOT_POSSIBLE_HERE, &error)
                 .with_hint("run strata as root or with CAP_PERFMON, or allow it: sysctl kernel.perf_event_paranoid=1"),
+            RecordError::OtherUser { .. } => {
+                Self::new(NOT_POSSIBLE_HERE, &error).with_hint("run strata as that user, as root or with CAP_PERFMON")
+            }
             RecordError::NotPossible { .. } => Self::new(NOT_POSSIBLE_HERE, &error)
                 .with_hint("the kernel offers neither cycles nor cpu-clock here: a sandbox may forbid perf_event_open"),
-            RecordError::TooManyFiles { threads, processors, .. } => Self::new(NOT_POSSIBLE_HERE, &error)
-                .with_hint(format_args!("raise the limit: ulimit -n {}", threads.saturating_mul(*processors) + 256)),
+            RecordError::TooManyFiles { threads, processors, .. } => {
+                Self::new(NOT_POSSIBLE_HERE, &error).with_hint(format_args!(
+                    "raise the limit, as root: ulimit -n {}",
+                    threads.saturating_mul(*processors).saturating_add(OTHER_FILES)
+                ))
+            }
             RecordError::LockedMemory { .. } => Self::new(NOT_POSSIBLE_HERE, &error)
                 .with_hint("raise it: sysctl kernel.perf_event_mlock_kb=8192, or run as root"),
-            RecordError::Output(_) => Self::new(COULD_NOT_START, &error).with_hint("-o says where the recording goes"),
+            RecordError::Output(cause) => {
+                Self::new(COULD_NOT_START, format_args!("cannot record to {error}")).with_hint(where_to(cause))
+            }
             RecordError::Write { .. } => Self::new(RECORDING_FAILED, &error)
                 .with_hint("what was recorded before is readable: strata report shows it"),
             RecordError::System { .. } => Self::new(RECORDING_FAILED, &error),
@@ -96,6 +122,15 @@ impl From<ResolveError> for Failure {
 impl From<strata_recording::Error> for Failure {
     fn from(error: strata_recording::Error) -> Self {
         Self::new(INPUT_UNREADABLE, error)
+    }
+}
+
+fn where_to(cause: &strata_recording::Error) -> &'static str {
+    match cause {
+        strata_recording::Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            "the folder it should lie in does not exist; -o says where the recording goes"
+        }
+        _ => "-o says where the recording goes",
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn profile_with_samples(path: &Path) -> Result<Profile, Failure> {
     let profile = profile(path)?;
     if profile.samples.is_empty() {
         return Err(Failure::nothing_to_show(
-            format_args!("{} has no CPU sample: the target used no CPU while it was recorded", path.display()),
+            format_args!("{} has no CPU sample: the target used hardly any CPU while it was recorded", path.display()),
             "strata report FILE loss tells what is missing",
         ));
     }

@@ -11,6 +11,7 @@ mod output;
 mod ps;
 mod record;
 mod report;
+mod say;
 mod signals;
 mod status;
 

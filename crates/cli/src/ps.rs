@@ -53,7 +53,7 @@ fn row(process: &Seen, users: &HashMap<u32, String>) -> Row {
         Ok(endpoint) => match endpoint.process_info(ANSWER_TIMEOUT) {
             Ok(info) => (info.runtime_version.unwrap_or_else(|| "?".to_owned()), None),
             Err(Error::NoProcessQuery) => ("3.x".to_owned(), None),
-            Err(error) => ("?".to_owned(), Some(error.to_string())),
+            Err(error) => ("?".to_owned(), Some(no_answer(process.pid, &error))),
         },
         Err(reason) => ("-".to_owned(), Some(reason.to_string())),
     };
@@ -69,6 +69,17 @@ fn row(process: &Seen, users: &HashMap<u32, String>) -> Row {
         user: users.get(&process.uid).cloned().unwrap_or_else(|| process.uid.to_string()),
         what: visible(&what).into_owned(),
     }
+}
+
+/// Why a runtime did not say what it is.
+fn no_answer(pid: u32, error: &Error) -> String {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything.
+    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
+    if matches!(error, Error::TimedOut { .. }) && matches!(state, Some(b'T' | b't')) {
+        return format!("it is stopped (kill -CONT {pid} lets it go on)");
+    }
+    error.to_string()
 }
 
 /// User names by id, as far as this machine's own list has them.

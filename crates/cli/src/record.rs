@@ -2,17 +2,19 @@
 
 use crate::args::RecordArguments;
 use crate::failure::Failure;
+use crate::say::{say, typed};
 use crate::signals::{self, Meant};
-use crate::status::{self, StatusLine};
+use crate::status::{self, Counts, StatusLine};
 use crate::{load, output};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use strata_export::{Compression, Format};
-use strata_record::{Control, Outcome, Progress, RecordError, Settings, Target};
+use strata_record::{Child, Control, Outcome, Progress, RecordError, Settings, Target};
 
 pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let target = target(arguments)?;
@@ -36,16 +38,47 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     };
     signals::watch(&control, meant).map_err(|source| system("watching for signals", source))?;
 
-    let mut line = StatusLine::new();
-    let outcome = strata_record::record(&target, &settings, &control, &mut |progress| {
+    let counts = match &target {
+        Target::Process(_) => Counts::Shown,
+        // The terminal is the program's.
+        Target::Command(_) => Counts::Hidden,
+    };
+    let mut line = StatusLine::new(counts);
+    let recorded = strata_record::record(&target, &settings, &control, &mut |progress| {
         if let Progress::Started { pid, .. } = progress {
             program.store(pid, Ordering::SeqCst);
         }
         line.take(&progress);
-    })?;
+    });
+    let outcome = match recorded {
+        Ok(outcome) => outcome,
+        Err(interrupted) => {
+            let failure = Failure::from(interrupted.error);
+            let Some(child) = interrupted.child else { return Err(failure) };
+            // It may be long until the program ends: the reader is not kept waiting for the words.
+            let code = failure.show();
+            outlive(&child, arguments.duration.is_some());
+            return Ok(code);
+        }
+    };
     line.say(&status::describe(&outcome.status));
-    destination.complete()?;
-    Ok(exit_code(outcome))
+    let completed = destination.complete();
+    let code = exit_code(outcome);
+    match completed {
+        Ok(()) => Ok(code.into()),
+        Err(failure) => Err(failure.behind(code)),
+    }
+}
+
+/// Stays until a program has ended whose recording failed: it has our terminal, and was started to run, not only to be
+/// recorded, unless it was to be recorded for a time.
+fn outlive(child: &Child, for_a_time: bool) {
+    if for_a_time {
+        end(child);
+    } else {
+        say(&format!("process {} runs on without being recorded", child.pid()));
+    }
+    let _ = child.wait();
 }
 
 fn target(arguments: &RecordArguments) -> Result<Target, Failure> {
@@ -82,7 +115,8 @@ fn by_name(name: &str) -> Result<u32, Failure> {
 
 /// What a process may be called: its name for the kernel, its program, and the assembly it runs.
 fn names(pid: u32) -> Vec<String> {
-    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let comm = String::from_utf8_lossy(&comm);
     let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut names = vec![comm.trim_end().to_owned()];
     for (index, word) in command_line.split(|byte| *byte == 0).take(4).enumerate() {
@@ -108,7 +142,14 @@ enum Destination {
 impl Destination {
     fn choose(asked: Option<&Path>, target: &Target) -> Result<Self, Failure> {
         let Some(path) = asked else { return Ok(Self::Recording(free_name(target))) };
-        if path.extension().is_none_or(|extension| extension == "strata") || path.is_dir() {
+        if path == Path::new("-") {
+            return Err(Failure::bad_arguments(
+                "a recording cannot be written to standard output",
+                "record to a folder, then: strata convert FOLDER -o -",
+            ));
+        }
+        let is_folder = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
+        if is_folder || path.extension().is_none_or(|extension| extension == "strata") {
             return Ok(Self::Recording(path.to_owned()));
         }
         let format = output::format(path)?;
@@ -126,14 +167,28 @@ impl Destination {
     fn complete(&self) -> Result<(), Failure> {
         match self {
             Self::Recording(folder) => {
-                let name = folder.display();
-                eprintln!("recorded {name}\n  strata report {name}\n  strata convert {name} -o profile.json.gz");
+                let name = typed(folder);
+                say(&format!("recorded {name}\n  strata report {name}\n  strata convert {name} -o profile.json.gz"));
             }
             Self::File { file, format, recording } => {
-                output::write(&load::profile_with_samples(recording)?, *format, file)?;
-                // It has served; when it cannot be removed it only takes room.
-                let _ = fs::remove_dir_all(recording);
-                eprintln!("wrote {} ({})", file.display(), output::how_to_look(format.0));
+                let written =
+                    load::profile_with_samples(recording).and_then(|profile| output::write(&profile, *format, file));
+                match written {
+                    // It has served; when it cannot be removed it only takes room.
+                    Ok(()) => drop(fs::remove_dir_all(recording)),
+                    Err(failure) if failure.is_nothing_to_show() => {
+                        drop(fs::remove_dir_all(recording));
+                        return Err(Failure::nothing_to_show(
+                            format_args!("{} was not written: there is no CPU sample to put into it", file.display()),
+                            "the target used hardly any CPU while it was recorded",
+                        ));
+                    }
+                    Err(failure) => {
+                        say(&format!("the recording is kept in {}", typed(recording)));
+                        return Err(failure);
+                    }
+                }
+                say(&format!("wrote {} ({})", typed(file), output::how_to_look(format.0)));
             }
         }
         Ok(())
@@ -162,21 +217,25 @@ fn free_name(target: &Target) -> PathBuf {
 }
 
 /// A launched program's own exit code; one that still runs is ended, as the recording was all it was started for.
-fn exit_code(outcome: Outcome) -> ExitCode {
-    use rustix::process::{Pid, Signal, kill_process};
+fn exit_code(outcome: Outcome) -> u8 {
     let status = match (outcome.exit, outcome.child) {
         (Some(status), _) => Some(status),
         (None, Some(child)) => {
-            if let Some(pid) = Pid::from_raw(child.pid().cast_signed()) {
-                eprintln!("ending process {} (SIGTERM)", child.pid());
-                // It may have ended in this moment.
-                let _ = kill_process(pid, Signal::TERM);
-            }
+            end(&child);
             child.wait()
         }
         (None, None) => None,
     };
-    status.map_or(ExitCode::SUCCESS, |status| ExitCode::from(code(status)))
+    status.map_or(0, code)
+}
+
+fn end(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process};
+    if let Some(pid) = Pid::from_raw(child.pid().cast_signed()) {
+        say(&format!("ending process {} (SIGTERM)", child.pid()));
+        // It may have ended in this moment.
+        let _ = kill_process(pid, Signal::TERM);
+    }
 }
 
 /// As a shell gives it: the code, or 128 + the signal.

@@ -1,5 +1,6 @@
 //! Signals and keys that stop a recording.
 
+use crate::say::say;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, BufRead, IsTerminal};
@@ -26,7 +27,9 @@ pub(crate) fn watch(control: &Control, meant: Meant) -> io::Result<()> {
         for signal in signals.forever() {
             match &meant {
                 // A second time, whoever asks is out of patience with the program too.
-                Meant::Program(pid) if earlier == 0 => pass_on(signal, pid.load(Ordering::SeqCst)),
+                Meant::Program(pid) if earlier == 0 && pid.load(Ordering::SeqCst) != 0 => {
+                    pass_on(signal, pid.load(Ordering::SeqCst));
+                }
                 _ => control.ask_to_stop(),
             }
             earlier += 1;
@@ -40,7 +43,7 @@ fn pass_on(signal: i32, pid: u32) {
     use rustix::process::{Pid, Signal, kill_process};
     let from_terminal = signal == SIGINT && in_foreground();
     if from_terminal {
-        eprintln!("waiting for the program to end (once more stops recording)");
+        say("waiting for the program to end (once more stops recording)");
         return;
     }
     if let (Some(pid), Some(signal)) = (Pid::from_raw(pid.cast_signed()), Signal::from_named_raw(signal)) {

@@ -1,9 +1,10 @@
 //! What a running recording says on standard error: one line that changes at a terminal, plain lines elsewhere.
 
+use crate::say::say;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use strata_digest::visible;
-use strata_record::{Progress, Status};
+use strata_record::{KernelSide, Progress, Status};
 
 /// How often the line at a terminal changes.
 const LIVE_EVERY: Duration = Duration::from_millis(250);
@@ -16,23 +17,46 @@ pub(crate) struct StatusLine {
     live: bool,
     shown: bool,
     last: Instant,
+    counts: Counts,
+}
+
+/// Whether counts are told while a recording runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// From time to time.
+    Shown,
+    /// Only once the recording has stopped.
+    Hidden,
 }
 
 impl StatusLine {
-    pub(crate) fn new() -> Self {
-        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now() }
+    pub(crate) fn new(counts: Counts) -> Self {
+        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now(), counts }
     }
 
     pub(crate) fn take(&mut self, progress: &Progress) {
         match progress {
-            Progress::Started { pid, event, threads } => {
+            Progress::Started { pid, event, threads, kernel } => {
                 let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
                 self.say(&format!("recording process {pid} ({threads}, {})", event.name()));
+                if *kernel == KernelSide::Excluded {
+                    self.say(
+                        "warning: without kernel code, which kernel.perf_event_paranoid does not allow to this user",
+                    );
+                }
+            }
+            Progress::TargetStopped { pid } => self.say(&format!(
+                "warning: process {pid} is stopped, so it has no samples until it goes on (kill -CONT {pid})"
+            )),
+            Progress::NotDotnet { pid, executable } => {
+                let program = executable.as_ref().map(|path| format!(" ({})", path.display())).unwrap_or_default();
+                self.say(&format!("process {pid}{program} is not a .NET process: native and kernel code only"));
             }
             Progress::RuntimeAttached { pid } => self.say(&format!("listening to the .NET runtime of process {pid}")),
             Progress::RuntimeVersion { pid, version } => self.say(&format!("process {pid} runs .NET {version}")),
             Progress::RuntimeProblem { pid: 0, problem } => self.say(&format!("warning: {problem}")),
             Progress::RuntimeProblem { pid, problem } => self.say(&format!("warning: process {pid}: {problem}")),
+            Progress::Running(_) if self.counts == Counts::Hidden => {}
             Progress::Running(status) => self.count("", status),
             Progress::Stopping { reason } => self.say(&format!("stopping: {}", reason.label())),
             Progress::Waiting { pids, status } => {
@@ -45,7 +69,7 @@ impl StatusLine {
     /// A line that stays.
     pub(crate) fn say(&mut self, line: &str) {
         self.clear();
-        eprintln!("{}", visible(line));
+        say(&visible(line));
     }
 
     fn count(&mut self, before: &str, status: &Status) {
@@ -56,19 +80,18 @@ impl StatusLine {
         self.last = Instant::now();
         let line = format!("{before}{}", describe(status));
         if !self.live {
-            eprintln!("{line}");
+            say(&line);
             return;
         }
         self.clear();
-        eprint!("{line}");
         self.shown = true;
-        let _ = io::stderr().flush();
+        let _ = io::stderr().write_all(line.as_bytes());
     }
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             // Back to the line's start, and everything on it away.
-            eprint!("\r\x1b[2K");
+            let _ = io::stderr().write_all(b"\r\x1b[2K");
         }
     }
 }

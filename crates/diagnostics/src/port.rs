@@ -92,6 +92,12 @@ struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.remove_files();
+    }
+}
+
+impl Shared {
+    fn remove_files(&self) {
         // Nothing can be done about a failure, and nothing depends on it.
         let _ = fs::remove_file(&self.path);
         if let Some(folder) = &self.folder {
@@ -165,6 +171,12 @@ impl ReversePort {
         let mut value = self.shared.path.clone().into_os_string();
         value.push(",suspend");
         ("DOTNET_DiagnosticPorts", value)
+    }
+
+    /// Removes the socket and its folder now, while others still hold endpoints over the port: no runtime can connect any
+    /// more, those that have stay connected.
+    pub fn close(&self) {
+        self.shared.remove_files();
     }
 
     /// Connections that were closed because no runtime was at the other end: wrong first bytes, or none in time.

@@ -38,6 +38,8 @@ pub enum Gap {
         /// Why.
         reason: String,
     },
+    /// Kernel code was not sampled: the kernel allowed the recording user no more.
+    KernelNotSampled,
     /// The recording was not stopped in an orderly way: what came after its last write is unknown.
     NotStopped,
 }
@@ -48,6 +50,12 @@ impl fmt::Display for Gap {
             Gap::FileCut { file, offset, problem } => write!(f, "{file} is unreadable from byte {offset}: {problem}"),
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::KernelSymbols { reason } => write!(f, "kernel functions are unnamed: {reason}"),
+            Gap::KernelNotSampled => {
+                write!(
+                    f,
+                    "kernel code was not sampled: kernel.perf_event_paranoid did not allow it to the user who recorded"
+                )
+            }
             Gap::NotStopped => {
                 write!(f, "the recording was not stopped in an orderly way; its last moments may be missing")
             }

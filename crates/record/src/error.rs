@@ -1,5 +1,6 @@
 //! Why a recording could not be made.
 
+use crate::target::proc;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -29,6 +30,16 @@ pub enum RecordError {
         source: io::Error,
         /// The knob's value, or `unknown`.
         paranoid: String,
+    },
+    /// The process belongs to someone else.
+    #[error("process {pid} belongs to user {uid}: {source}")]
+    OtherUser {
+        /// The process id.
+        pid: u32,
+        /// Its effective user id.
+        uid: u32,
+        /// What the system said.
+        source: io::Error,
     },
     /// This machine has nothing to sample with.
     #[error("perf_event_open: {source}")]
@@ -87,6 +98,15 @@ impl RecordError {
                 Self::NotPermitted { source, paranoid: knob("/proc/sys/kernel/perf_event_paranoid") }
             }
             _ => Self::NotPossible { source },
+        }
+    }
+
+    /// As [`RecordError::sampling`], for a process that was asked for.
+    pub(crate) fn of_process(self, pid: u32) -> Self {
+        let ourselves = rustix::process::geteuid().as_raw();
+        match (self, proc::user(pid)) {
+            (Self::NotPermitted { source, .. }, Some(uid)) if uid != ourselves => Self::OtherUser { pid, uid, source },
+            (other, _) => other,
         }
     }
 

@@ -2,11 +2,13 @@
 
 use crate::control::Control;
 use rustix::pipe::{PipeFlags, pipe_with};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -24,6 +26,29 @@ pub(crate) struct Held {
 pub struct Child {
     pid: u32,
     ended: Receiver<ExitStatus>,
+}
+
+/// Whether there is such a program, looked for as the system will: by its path, or by its name in the folders of `PATH`.
+pub(crate) fn check(program: &OsStr) -> io::Result<()> {
+    if program.as_bytes().contains(&b'/') {
+        return may_run(Path::new(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut refused: io::Error = io::ErrorKind::NotFound.into();
+    for folder in std::env::split_paths(&path) {
+        match may_run(&folder.join(program)) {
+            Ok(()) => return Ok(()),
+            // One that exists and may not be run says more than those that are not there.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = error,
+            Err(_) => {}
+        }
+    }
+    Err(refused)
+}
+
+fn may_run(path: &Path) -> io::Result<()> {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK)?;
+    if path.is_dir() { Err(io::Error::from_raw_os_error(libc::EISDIR)) } else { Ok(()) }
 }
 
 /// Starts a process for the command and holds it just before it becomes the program. Standard input, output and error
@@ -150,6 +175,20 @@ mod tests {
         assert_eq!(run(&["/no/such/program"]).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(run(&["/etc/passwd"]).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(run(&[]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_program_is_looked_for_before_anything_is_done() {
+        let check = |program: &str, expected: Option<io::ErrorKind>| {
+            assert_eq!(check(program.as_ref()).err().map(|error| error.kind()), expected, "{program}");
+        };
+        check("sh", None);
+        check("/bin/sh", None);
+        check("no-such-program-anywhere", Some(io::ErrorKind::NotFound));
+        check("/no/such/program", Some(io::ErrorKind::NotFound));
+        check("/etc/passwd", Some(io::ErrorKind::PermissionDenied));
+        check("/etc", Some(io::ErrorKind::IsADirectory));
+        check("", Some(io::ErrorKind::NotFound));
     }
 
     #[test]

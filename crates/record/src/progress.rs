@@ -1,8 +1,9 @@
 //! What a running recording tells.
 
 use crate::launch::Child;
-use crate::perf::event::EventKind;
+use crate::perf::event::{EventKind, KernelSide};
 use crate::samples::SampleCounts;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -17,6 +18,20 @@ pub enum Progress {
         event: EventKind,
         /// Threads that were there already.
         threads: usize,
+        /// Whether kernel code is sampled too.
+        kernel: KernelSide,
+    },
+    /// The target is stopped by a signal or a debugger: it has no samples until someone lets it go on.
+    TargetStopped {
+        /// Process id.
+        pid: u32,
+    },
+    /// A process that was asked for runs no .NET: only native and kernel code can be told of it.
+    NotDotnet {
+        /// Process id.
+        pid: u32,
+        /// Its program, as it sees the path, where there is one.
+        executable: Option<PathBuf>,
     },
     /// A .NET runtime is being listened to.
     RuntimeAttached {

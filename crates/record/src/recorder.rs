@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strata_perfdata::{ClockData, CpuCounts, Features, WriteError};
@@ -34,7 +35,7 @@ const GONE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What to record.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A process that runs, with all it starts.
+    /// A process that runs, with all it starts; the id of one of its threads names it too.
     Process(u32),
     /// A program to launch (program, then arguments), with all it starts.
     Command(Vec<OsString>),
@@ -55,20 +56,47 @@ pub struct Settings {
     pub recorder: String,
 }
 
+/// Why there is no whole recording.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Interrupted {
+    /// What went wrong.
+    #[source]
+    pub error: RecordError,
+    /// The launched program, when it runs on: whoever asked for it decides what becomes of it.
+    pub child: Option<Child>,
+}
+
 /// Records until the target ends, the time is over or `control` says so.
 ///
 /// # Errors
-/// When nothing could be recorded, or writing failed; what was written before stays readable.
+/// When nothing could be recorded (then no files are left behind), or writing failed; what was written before stays readable.
 pub fn record(
     target: &Target,
     settings: &Settings,
     control: &Control,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, RecordError> {
-    if let Target::Process(pid) = target
-        && proc::has_ended(*pid)
-    {
-        return Err(RecordError::NoSuchProcess { pid: *pid });
+) -> Result<Outcome, Interrupted> {
+    let target = match target {
+        // Tools show ids of threads too, and the kernel finds those under the same path.
+        Target::Process(id) => Target::Process(proc::process_of(*id).unwrap_or(*id)),
+        Target::Command(command) => Target::Command(command.clone()),
+    };
+    let started = start(&target, settings, control);
+    let (session, config) = started.map_err(|error| Interrupted { error, child: None })?;
+    session.run(&target, settings.duration, config.kernel, progress)
+}
+
+/// Begins to sample.
+fn start(target: &Target, settings: &Settings, control: &Control) -> Result<(Session, EventConfig), RecordError> {
+    // Before an earlier recording of the same name is replaced.
+    match target {
+        Target::Process(pid) if proc::has_ended(*pid) => return Err(RecordError::NoSuchProcess { pid: *pid }),
+        Target::Process(_) => {}
+        Target::Command(command) => {
+            let program = command.first().cloned().unwrap_or_default();
+            launch::check(&program).map_err(|source| RecordError::Launch { program, source })?;
+        }
     }
     raise_file_limit();
     let config = event::choose(EventConfig {
@@ -81,12 +109,20 @@ pub fn record(
     })
     .map_err(|source| RecordError::sampling(source, 1, 1))?;
     let recording = Recording::create(&settings.output)?;
-    let mut session = Session::new(recording, settings, config, control.clone())?;
-    match target {
-        Target::Process(pid) => session.attach(*pid)?,
-        Target::Command(command) => session.launch(command)?,
+    let begun = Session::new(recording.clone(), settings, config, control.clone()).and_then(|mut session| {
+        match target {
+            Target::Process(pid) => session.attach(*pid)?,
+            Target::Command(command) => session.launch(command)?,
+        }
+        Ok(session)
+    });
+    match begun {
+        Ok(session) => Ok((session, config)),
+        Err(error) => {
+            recording.discard();
+            Err(error)
+        }
     }
-    session.run(settings.duration, progress)
 }
 
 struct Session {
@@ -121,6 +157,7 @@ impl Session {
                 event: config.kind.name().to_owned(),
                 frequency_hz: config.frequency_hz,
                 stack_bytes: config.stack_bytes,
+                user_only: config.kernel == KernelSide::Excluded,
             },
             started: clock::now(),
             ..Manifest::default()
@@ -166,30 +203,32 @@ impl Session {
     /// Samples all threads of a process. Threads that start meanwhile are inherited when their parent was sampled already,
     /// which the kernel tells by a fork record; the others are found by looking again.
     fn sample_threads(&mut self, pid: u32) -> Result<(), RecordError> {
-        let mut sampled = BTreeSet::new();
+        let mut tried = BTreeSet::new();
+        let mut any = Added::Gone;
         loop {
             let threads = proc::threads(pid).unwrap_or_default();
             let new: Vec<u32> = threads
                 .iter()
                 .copied()
-                .filter(|tid| !sampled.contains(tid) && !self.sampler.has_inherited(*tid))
+                .filter(|tid| !tried.contains(tid) && !self.sampler.has_inherited(*tid))
                 .collect();
             if new.is_empty() {
                 break;
             }
             for tid in new {
-                let added = self
-                    .sampler
-                    .add_thread(tid, Begin::Enabled)
-                    .map_err(|error| error.into_record_error(threads.len(), cpus::online().len()))?;
+                let added = self.sampler.add_thread(tid, Begin::Enabled).map_err(|error| {
+                    error.into_record_error(threads.len(), self.sampler.processors()).of_process(pid)
+                })?;
+                // One that has ended stays listed until someone takes note of it: it is not tried again.
+                tried.insert(tid);
                 if added == Added::Sampled {
-                    sampled.insert(tid);
+                    any = added;
                 }
             }
             self.sampler.look_for_inherited();
         }
         self.sampler.forget_inherited();
-        if sampled.is_empty() { Err(RecordError::NoSuchProcess { pid }) } else { Ok(()) }
+        if any == Added::Gone { Err(RecordError::NoSuchProcess { pid }) } else { Ok(()) }
     }
 
     fn launch(&mut self, command: &[OsString]) -> Result<(), RecordError> {
@@ -207,7 +246,7 @@ impl Session {
         let held = launch::hold(command, environment, &self.control).map_err(failed)?;
         self.sampler
             .add_thread(held.pid(), Begin::OnExec)
-            .map_err(|error| error.into_record_error(1, cpus::online().len()))?;
+            .map_err(|error| error.into_record_error(1, self.sampler.processors()))?;
         self.began = Instant::now();
         let child = held.let_go().map_err(failed)?;
         self.watched = Watched::Child(child);
@@ -229,34 +268,66 @@ impl Session {
         &mut runtimes[index]
     }
 
-    fn run(mut self, duration: Option<Duration>, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, RecordError> {
+    fn run(
+        mut self,
+        target: &Target,
+        duration: Option<Duration>,
+        kernel: KernelSide,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Outcome, Interrupted> {
+        self.tell_start(target, kernel, progress);
+        let ended = self.until_stopped(duration, progress).and_then(|(reason, exit)| {
+            progress(Progress::Stopping { reason });
+            self.sampler_end()?;
+            self.stop_runtimes(reason, progress)?;
+            Ok((reason, exit))
+        });
+        match ended {
+            Ok((reason, exit)) => self.finish(reason, exit),
+            Err(error) => Err(Interrupted { error, child: self.into_child() }),
+        }
+    }
+
+    fn tell_start(&self, target: &Target, kernel: KernelSide, progress: &mut dyn FnMut(Progress)) {
         let (pid, threads) = match &self.watched {
             Watched::Nothing => (0, 0),
             Watched::Process { pid, .. } => (*pid, proc::threads(*pid).map_or(0, |threads| threads.len())),
             Watched::Child(child) => (child.pid(), 1),
         };
-        progress(Progress::Started { pid, event: self.sampler.config().kind, threads });
-        let mut exit = None;
-        let reason = loop {
+        progress(Progress::Started { pid, event: self.sampler.config().kind, threads, kernel });
+        if matches!(target, Target::Process(_)) && proc::is_stopped(pid) {
+            progress(Progress::TargetStopped { pid });
+        }
+    }
+
+    fn into_child(self) -> Option<Child> {
+        match self.watched {
+            Watched::Child(child) => Some(child),
+            Watched::Nothing | Watched::Process { .. } => None,
+        }
+    }
+
+    /// Records until there is a reason to stop; for a launched program that ended, how it did.
+    fn until_stopped(
+        &mut self,
+        duration: Option<Duration>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(StopReason, Option<ExitStatus>), RecordError> {
+        loop {
             self.wait();
             self.take_records()?;
             self.take_news(progress)?;
             progress(Progress::Running(self.status()));
             if let Some(status) = self.target_ended() {
-                exit = status;
-                break StopReason::TargetEnded;
+                return Ok((StopReason::TargetEnded, status));
             }
             if self.control.asked() != Ask::GoOn {
-                break StopReason::Asked;
+                return Ok((StopReason::Asked, None));
             }
             if duration.is_some_and(|duration| self.began.elapsed() >= duration) {
-                break StopReason::Duration;
+                return Ok((StopReason::Duration, None));
             }
-        };
-        progress(Progress::Stopping { reason });
-        self.sampler_end()?;
-        self.stop_runtimes(reason, progress)?;
-        self.finish(reason, exit)
+        }
     }
 
     /// Waits until a ring fills, the target ends, someone asks, or the tick is over.
@@ -279,7 +350,7 @@ impl Session {
     }
 
     /// Whether the watched process has ended, and for a launched one how.
-    fn target_ended(&self) -> Option<Option<std::process::ExitStatus>> {
+    fn target_ended(&self) -> Option<Option<ExitStatus>> {
         match &self.watched {
             Watched::Nothing => None,
             Watched::Process { pid, .. } => proc::has_ended(*pid).then_some(None),
@@ -328,6 +399,7 @@ impl Session {
                 News::Stream { pid, stream } => self.runtime_entry(pid).streams.push(stream),
                 News::Live { pid, .. } => progress(Progress::RuntimeAttached { pid }),
                 News::Ended { .. } => {}
+                News::NotDotnet { pid, executable } => progress(Progress::NotDotnet { pid, executable }),
                 News::Problem { pid, problem } => {
                     self.note_problem(pid, problem.clone());
                     progress(Progress::RuntimeProblem { pid, problem });
@@ -346,6 +418,7 @@ impl Session {
             self.take_news(progress)?;
             let waiting: Vec<u32> = self.runtimes.live().collect();
             if waiting.is_empty() {
+                self.tell_unanswered(progress);
                 return Ok(());
             }
             let aborted = self.control.asked() == Ask::Abort;
@@ -356,6 +429,7 @@ impl Session {
                     self.note_problem(pid, problem.clone());
                     progress(Progress::RuntimeProblem { pid, problem });
                 }
+                self.tell_unanswered(progress);
                 return Ok(());
             }
             progress(Progress::Waiting { pids: waiting, status: self.status() });
@@ -363,6 +437,13 @@ impl Session {
             let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
             let _ = poll(&mut woken, Some(&tick));
             self.control.clear_wake();
+        }
+    }
+
+    fn tell_unanswered(&mut self, progress: &mut dyn FnMut(Progress)) {
+        for (pid, problem) in self.runtimes.unanswered() {
+            self.note_problem(pid, problem.clone());
+            progress(Progress::RuntimeProblem { pid, problem });
         }
     }
 
@@ -379,7 +460,7 @@ impl Session {
         }
     }
 
-    fn finish(mut self, reason: StopReason, exit: Option<std::process::ExitStatus>) -> Result<Outcome, RecordError> {
+    fn finish(mut self, reason: StopReason, exit: Option<ExitStatus>) -> Result<Outcome, Interrupted> {
         let status = self.status();
         let at = clock::now();
         self.manifest.stopped = Some(Stop { at, reason: reason.label().to_owned() });
@@ -396,13 +477,15 @@ impl Session {
             ..Features::default()
         };
         let path = self.recording.perf_data();
-        self.samples.finish(&features).map_err(|source| RecordError::Write { path, source })?;
-        self.recording.write_manifest(&self.manifest)?;
-        let runtimes = self.manifest.runtimes.iter().filter(|runtime| !runtime.streams.is_empty()).count();
         let child = match self.watched {
             Watched::Child(child) if exit.is_none() => Some(child),
             _ => None,
         };
+        let written = self.samples.finish(&features).map_err(|source| RecordError::Write { path, source });
+        if let Err(error) = written.and_then(|_| Ok(self.recording.write_manifest(&self.manifest)?)) {
+            return Err(Interrupted { error, child });
+        }
+        let runtimes = self.manifest.runtimes.iter().filter(|runtime| !runtime.streams.is_empty()).count();
         Ok(Outcome { status, reason, exit, child, runtimes })
     }
 }

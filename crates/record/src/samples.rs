@@ -1,6 +1,6 @@
 //! From ring records to the recording's `perf.data`: each sample is unwound at once and its stack bytes are let go.
 
-use crate::perf::event::EventConfig;
+use crate::perf::event::{EventConfig, KernelSide};
 use crate::target::memory::LiveMemory;
 use crate::target::proc::{self, ExecutableMapping};
 use crate::target::processes::{self, Processes};
@@ -284,6 +284,10 @@ fn describe(config: &EventConfig) -> EventDescription {
     ]
     .into_iter()
     .fold(AttrFlags::TASK, AttrFlags::union);
+    let flags = match config.kernel {
+        KernelSide::Included => flags,
+        KernelSide::Excluded => flags.union(AttrFlags::EXCLUDE_KERNEL),
+    };
     let mut attr = EventAttr::cpu_clock(Sampling::Frequency(config.frequency_hz), file_format(&config.ring_format()));
     attr.kind = kind;
     attr.config = event;

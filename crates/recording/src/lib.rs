@@ -18,12 +18,13 @@ pub use manifest::{Host, Manifest, Moment, RuntimeProcess, Sampling, Stop, Strea
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What this crate reads and writes.
 pub const FORMAT: u32 = 1;
 
 const MANIFEST: &str = "manifest.json";
+const DRAFT: &str = "manifest.json.draft";
 const PERF_DATA: &str = "perf.data";
 
 /// Manifests larger than this are not read: a real one has some kilobytes.
@@ -33,6 +34,14 @@ const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug)]
 pub struct Recording {
     folder: PathBuf,
+    origin: Origin,
+}
+
+/// Whether a recording's folder was there before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Made,
+    Found,
 }
 
 /// Why a recording cannot be created or read.
@@ -51,6 +60,12 @@ pub enum Error {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// A name that is no name of a file inside a recording, as no recorder writes it.
+    #[error("{name:?} is no name of a file in a recording")]
+    Name {
+        /// What was named.
+        name: String,
     },
     /// The manifest is damaged.
     #[error("{} is damaged at line {line}: {problem}", path.display())]
@@ -79,9 +94,9 @@ impl Recording {
     /// When the parent folder is missing or not writable, or something else has this name.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         let io_error = |source| Error::Io { path: folder.to_owned(), source };
-        let recording = Self { folder: folder.to_owned() };
+        let recording = Self { folder: folder.to_owned(), origin: Origin::Found };
         match fs::create_dir(folder) {
-            Ok(()) => Ok(recording),
+            Ok(()) => Ok(Self { origin: Origin::Made, ..recording }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let mut entries = fs::read_dir(folder).map_err(|_| Error::Occupied(folder.to_owned()))?;
                 if recording.path(MANIFEST).exists() {
@@ -95,13 +110,22 @@ impl Recording {
         }
     }
 
+    /// Removes what was written of a recording that came to nothing, and its folder if it was made for it.
+    pub fn discard(&self) {
+        // What cannot be removed is only in the way; the reason why nothing came of the recording is what matters.
+        let _ = self.remove_files();
+        if self.origin == Origin::Made {
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
     /// Removes the files that a recording is made of, and nothing else.
     fn remove_files(&self) -> Result<(), Error> {
         let io_error = |source| Error::Io { path: self.folder.clone(), source };
         for entry in fs::read_dir(&self.folder).map_err(io_error)? {
             let path = entry.map_err(io_error)?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let ours = name == MANIFEST || name == PERF_DATA || name.ends_with(".nettrace");
+            let ours = name == MANIFEST || name == DRAFT || name == PERF_DATA || name.ends_with(".nettrace");
             if ours {
                 fs::remove_file(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
             }
@@ -114,8 +138,18 @@ impl Recording {
     /// # Errors
     /// When the folder has no manifest.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let recording = Self { folder: folder.to_owned() };
-        if recording.path(MANIFEST).is_file() { Ok(recording) } else { Err(Error::NotARecording(folder.to_owned())) }
+        let recording = Self { folder: folder.to_owned(), origin: Origin::Found };
+        match fs::metadata(recording.path(MANIFEST)) {
+            Ok(manifest) if manifest.is_file() => Ok(recording),
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Error::Io { path: folder.to_owned(), source })
+            }
+            _ => {
+                // What is not there at all is no other kind of file either.
+                fs::symlink_metadata(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+                Err(Error::NotARecording(folder.to_owned()))
+            }
+        }
     }
 
     /// The recording's folder.
@@ -131,6 +165,24 @@ impl Recording {
     /// Where a file of the recording is.
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
+    }
+
+    /// Reads a whole file of the recording. A manifest may come from anywhere, so what it names is not believed to be a
+    /// file inside.
+    ///
+    /// # Errors
+    /// When it is not the name of a regular file inside the recording, or the system says so.
+    pub fn read(&self, file: &str) -> Result<Vec<u8>, Error> {
+        let mut parts = Path::new(file).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+            return Err(Error::Name { name: file.to_owned() });
+        }
+        let path = self.path(file);
+        let read = || {
+            // A pipe or a device could be read for ever.
+            if fs::metadata(&path)?.is_file() { fs::read(&path) } else { Err(io::Error::other("not a regular file")) }
+        };
+        read().map_err(|source| Error::Io { path: path.clone(), source })
     }
 
     /// Creates a file of the recording, truncating an old one.
@@ -171,7 +223,7 @@ impl Recording {
     /// When the system says so.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
         let path = self.path(MANIFEST);
-        let draft = self.path("manifest.json.draft");
+        let draft = self.path(DRAFT);
         let json = serde_json::to_vec_pretty(manifest).unwrap_or_default();
         fs::write(&draft, json).and_then(|()| fs::rename(&draft, &path)).map_err(|source| Error::Io { path, source })
     }
@@ -210,6 +262,37 @@ mod tests {
         assert!(matches!(Recording::open(&folder), Err(Error::NotARecording(_))));
         assert!(matches!(Recording::create(&folder.join("a/b")), Err(Error::Io { .. })));
         assert!(folder.join("precious.txt").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_recording_that_came_to_nothing_leaves_nothing() {
+        let folder = scratch("nothing");
+        let recording = Recording::create(&folder).unwrap();
+        recording.write_manifest(&Manifest::default()).unwrap();
+        recording.create_file("perf.data").unwrap();
+        recording.discard();
+        assert!(!folder.exists());
+        fs::create_dir(&folder).unwrap();
+        let recording = Recording::create(&folder).unwrap();
+        recording.write_manifest(&Manifest::default()).unwrap();
+        recording.discard();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "a folder that was there stays");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn only_files_inside_are_read() {
+        let folder = scratch("inside");
+        let recording = Recording::create(&folder).unwrap();
+        fs::write(recording.path("a.nettrace"), "x").unwrap();
+        assert_eq!(recording.read("a.nettrace").unwrap(), b"x");
+        for name in ["", ".", "..", "../a.nettrace", "/etc/passwd", "a/b", "/"] {
+            assert!(matches!(recording.read(name), Err(Error::Name { .. })), "{name:?}");
+        }
+        fs::create_dir(recording.path("folder")).unwrap();
+        assert!(matches!(recording.read("folder"), Err(Error::Io { .. })));
+        assert!(matches!(recording.read("absent"), Err(Error::Io { .. })));
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -63,6 +63,8 @@ pub struct Sampling {
     pub frequency_hz: u64,
     /// Bytes of user stack copied with each sample.
     pub stack_bytes: u32,
+    /// Whether only user code was sampled, as the kernel allowed this user no more.
+    pub user_only: bool,
 }
 
 /// A moment on two clocks.

@@ -87,7 +87,7 @@ impl ManagedReader {
         };
         self.events_lost = self.events_lost.saturating_add(summary.loss.lost.saturating_add(summary.loss.unknown));
         if summary.problems.total() > 0 {
-            self.damage.push((file.to_owned(), summary.bytes, format!("{} damaged parts", summary.problems.total())));
+            self.damage.push((file.to_owned(), summary.bytes, damaged_parts(summary.problems.total())));
         } else if summary.end != StreamEnd::Complete {
             self.damage.push((file.to_owned(), summary.bytes, "the stream has no end".to_owned()));
         }
@@ -163,6 +163,10 @@ impl ManagedReader {
         }
         ManagedCode { methods, cursor: history.cursor(), events_lost, damage }
     }
+}
+
+fn damaged_parts(count: u64) -> String {
+    if count == 1 { "a part is damaged or cut".to_owned() } else { format!("{count} parts are damaged or cut") }
 }
 
 fn kind_of(event: &MethodEvent<'_>, namespace: &str, name: &str) -> CodeKind {

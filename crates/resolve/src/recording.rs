@@ -6,7 +6,6 @@ use crate::managed::{ManagedCode, ManagedReader};
 use crate::native::{KernelIdentity, Symbols};
 use crate::replay::{Measure, Replay};
 use rustc_hash::FxHashMap;
-use std::fs;
 use std::path::PathBuf;
 use strata_perfdata::{FileError, PerfData};
 use strata_profile::{Gap, Profile, ProfileBuilder, RecordingInfo, Timestamp};
@@ -15,17 +14,9 @@ use strata_recording::{Manifest, Recording, RuntimeProcess};
 /// Why a recording gives no profile at all. Lesser damage is in the profile's loss.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// Its manifest or folder cannot be read.
+    /// Its manifest, its folder or its samples cannot be read.
     #[error(transparent)]
     Recording(#[from] strata_recording::Error),
-    /// Its samples cannot be read.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// Its samples are not what they should be.
     #[error("{}: {source}", path.display())]
     PerfData {
@@ -43,7 +34,7 @@ pub enum ResolveError {
 pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, ResolveError> {
     let manifest = recording.manifest()?;
     let path = recording.perf_data();
-    let bytes = fs::read(&path).map_err(|source| ResolveError::Io { path: path.clone(), source })?;
+    let bytes = recording.read("perf.data")?;
     let perf = PerfData::parse(&bytes).map_err(|source| ResolveError::PerfData { path, source })?;
 
     let mut builder = ProfileBuilder::new(info(&manifest));
@@ -76,6 +67,9 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
     }
     let loss = builder.loss_mut();
     loss.gaps.extend(damage);
+    if manifest.sampling.user_only {
+        loss.gaps.push(Gap::KernelNotSampled);
+    }
     if manifest.stopped.is_none() {
         loss.gaps.push(Gap::NotStopped);
     }
@@ -108,8 +102,7 @@ fn read_streams(recording: &Recording, runtime: &RuntimeProcess, builder: &mut P
         loss.gaps.push(Gap::NoRuntimeEvents { pid: runtime.pid, reason: problem.clone() });
     }
     for stream in &runtime.streams {
-        let path = recording.path(&stream.file);
-        match fs::read(&path) {
+        match recording.read(&stream.file) {
             Ok(bytes) => reader.read(&stream.file, stream.kind, &bytes, runtime.monotonic_offset_ns),
             Err(error) => {
                 loss.gaps.push(Gap::FileCut { file: stream.file.clone(), offset: 0, problem: error.to_string() })

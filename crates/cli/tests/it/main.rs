@@ -1,9 +1,14 @@
 //! The `strata` command on real processes.
 
 mod arrows;
+mod attach;
+mod faults;
+mod launch;
 mod named_code;
 mod names;
 mod others;
+mod ps;
+mod scene;
 mod stacks;
 mod support;
 mod truth;

@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::target::proc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +45,8 @@ pub(crate) enum News {
     Live { pid: u32, session: SessionId },
     /// Its live stream ended.
     Ended { pid: u32 },
+    /// It has no .NET runtime: there is nothing to ask.
+    NotDotnet { pid: u32, executable: Option<PathBuf> },
     /// Something went wrong; names of this process may be missing.
     Problem { pid: u32, problem: String },
 }
@@ -53,7 +56,19 @@ pub(crate) struct Runtimes {
     shared: Arc<Shared>,
     news: Receiver<News>,
     sessions: BTreeMap<u32, Option<SessionId>>,
+    /// Processes of which nothing came back yet.
+    unanswered: BTreeSet<u32>,
     port: Option<Arc<ReversePort>>,
+}
+
+impl Drop for Runtimes {
+    fn drop(&mut self) {
+        self.shared.finished.store(true, Ordering::SeqCst);
+        // The thread that waits on the port may outlive us, and the port's file with it.
+        if let Some(port) = &self.port {
+            port.close();
+        }
+    }
 }
 
 /// What the following threads share.
@@ -94,7 +109,7 @@ impl Runtimes {
             called: Mutex::default(),
             control,
         };
-        Self { shared: Arc::new(shared), news, sessions: BTreeMap::new(), port: None }
+        Self { shared: Arc::new(shared), news, sessions: BTreeMap::new(), unanswered: BTreeSet::new(), port: None }
     }
 
     /// Opens a port that launched runtimes connect to, and waits on it; returns the environment variable that tells them.
@@ -114,6 +129,7 @@ impl Runtimes {
             return;
         }
         self.sessions.insert(pid, None);
+        self.unanswered.insert(pid);
         let shared = Arc::clone(&self.shared);
         let may_call = self.port.is_some();
         let follow = move || {
@@ -133,11 +149,16 @@ impl Runtimes {
             match item {
                 News::Live { pid, session } => {
                     self.sessions.insert(*pid, Some(*session));
+                    self.unanswered.remove(pid);
                 }
                 News::Ended { pid } => {
                     self.sessions.insert(*pid, None);
+                    self.unanswered.remove(pid);
                 }
-                _ => {}
+                News::Problem { pid, .. } | News::NotDotnet { pid, .. } => {
+                    self.unanswered.remove(pid);
+                }
+                News::Version { .. } | News::Stream { .. } => {}
             }
         }
         news
@@ -163,6 +184,16 @@ impl Runtimes {
     /// Processes whose live stream has not ended.
     pub(crate) fn live(&self) -> impl Iterator<Item = u32> + '_ {
         self.sessions.iter().filter(|(_, session)| session.is_some()).map(|(pid, _)| *pid)
+    }
+
+    /// Processes whose runtime was asked and has not answered, each with the reason as far as it can be seen.
+    pub(crate) fn unanswered(&self) -> Vec<(u32, String)> {
+        let why = |pid| match () {
+            () if proc::has_ended(pid) => "it ended before its runtime could be asked for names".to_owned(),
+            () if proc::is_stopped(pid) => format!("its runtime did not answer: {}", stopped(pid)),
+            () => "its runtime had not answered when the recording ended".to_owned(),
+        };
+        self.unanswered.iter().map(|&pid| (pid, why(pid))).collect()
     }
 
     pub(crate) fn totals(&self) -> &StreamTotals {
@@ -201,7 +232,7 @@ fn stop_session(pid: u32, session: SessionId) -> Result<(), Error> {
 fn attach(pid: u32, shared: &Arc<Shared>) {
     let endpoint = match find_when_started(pid, shared) {
         Ok(endpoint) => endpoint,
-        Err(reason) => return shared.problem(pid, reason),
+        Err(reason) => return not_attachable(pid, &reason, shared),
     };
     let session = match endpoint.start_session(&request::live(), ANSWER_TIMEOUT) {
         Ok(session) => session,
@@ -232,11 +263,37 @@ fn find_when_started(pid: u32, shared: &Shared) -> Result<Endpoint, NotAttachabl
     }
 }
 
-fn explain(pid: u32, error: &Error) -> String {
-    if matches!(error, Error::TimedOut { .. }) && proc::is_stopped(pid) {
-        return format!("{error}; the process is stopped (kill -CONT {pid} lets it go on)");
+/// Tells why a process is not listened to. A process without a runtime is no problem, and who is told of a problem knows
+/// already which process it is about.
+fn not_attachable(pid: u32, reason: &NotAttachable, shared: &Shared) {
+    match reason {
+        NotAttachable::NotDotnet { executable, .. } => {
+            shared.tell(News::NotDotnet { pid, executable: executable.clone() });
+        }
+        NotAttachable::KernelThread { .. } => shared.tell(News::NotDotnet { pid, executable: None }),
+        NotAttachable::NoSuchProcess { .. } | NotAttachable::Ended { .. } => {
+            shared.problem(pid, "it ended before its runtime could be asked for names");
+        }
+        other => {
+            let words = other.to_string();
+            match words.strip_prefix(&format!("process {pid} ")) {
+                Some(rest) => shared.problem(pid, format_args!("it {rest}")),
+                None => shared.problem(pid, words),
+            }
+        }
     }
-    error.to_string()
+}
+
+fn explain(pid: u32, error: &Error) -> String {
+    match error {
+        Error::TimedOut { .. } if proc::is_stopped(pid) => format!("its runtime did not answer: {}", stopped(pid)),
+        Error::TimedOut { .. } => format!("its runtime did not answer: {error}"),
+        _ => error.to_string(),
+    }
+}
+
+fn stopped(pid: u32) -> String {
+    format!("the process is stopped (kill -CONT {pid} lets it go on)")
 }
 
 /// Reads a live session to its end.

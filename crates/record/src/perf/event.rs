@@ -83,8 +83,10 @@ pub(crate) struct EventConfig {
 
 /// Whether kernel code may be sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KernelSide {
+pub enum KernelSide {
+    /// It is.
     Included,
+    /// The kernel does not allow it to this user.
     Excluded,
 }
 

@@ -71,6 +71,11 @@ impl Sampler {
         &self.config
     }
 
+    /// How many processors were online when sampling was prepared.
+    pub(crate) fn processors(&self) -> usize {
+        self.processors.len()
+    }
+
     /// Reads the rings so that [`Sampler::has_inherited`] knows the latest; nothing is handed over yet.
     pub(crate) fn look_for_inherited(&mut self) {
         self.fill();

@@ -21,10 +21,16 @@ pub(crate) struct ExecutableMapping {
 
 /// The executable mappings, in order of address.
 pub(crate) fn executable_mappings(pid: u32) -> io::Result<Vec<ExecutableMapping>> {
-    Ok(fs::read(format!("/proc/{pid}/maps"))?
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| parse_mapping(&String::from_utf8_lossy(line)))
-        .collect())
+    let mut maps = fs::read(format!("/proc/{pid}/maps"))?;
+    // A main thread that has ended shows none any more; those of its other threads are the same.
+    let others = if maps.is_empty() { threads(pid).unwrap_or_default() } else { Vec::new() };
+    for tid in others.into_iter().filter(|tid| *tid != pid) {
+        maps = fs::read(format!("/proc/{pid}/task/{tid}/maps")).unwrap_or_default();
+        if !maps.is_empty() {
+            break;
+        }
+    }
+    Ok(maps.split(|byte| *byte == b'\n').filter_map(|line| parse_mapping(&String::from_utf8_lossy(line))).collect())
 }
 
 fn parse_mapping(line: &str) -> Option<ExecutableMapping> {
@@ -99,19 +105,45 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
     Some(arguments.join(" "))
 }
 
+/// The effective user id of a process.
+pub(crate) fn user(pid: u32) -> Option<u32> {
+    status_field(pid, "Uid:", 1)
+}
+
+/// The process that a thread belongs to: for the id of a process, itself.
+pub(crate) fn process_of(tid: u32) -> Option<u32> {
+    status_field(tid, "Tgid:", 0)
+}
+
+/// One of the numbers that the kernel's description of a process or thread has under a name.
+fn status_field(id: u32, name: &str, index: usize) -> Option<u32> {
+    let status = fs::read(format!("/proc/{id}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
+    let values = status.lines().find_map(|line| line.strip_prefix(name))?;
+    values.split_ascii_whitespace().nth(index)?.parse().ok()
+}
+
 /// Whether the process is stopped by a signal or a debugger.
 pub(crate) fn is_stopped(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything, parentheses too.
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    matches!(state, Some('T' | 't'))
+    matches!(state(pid), Some(b'T' | b't'))
 }
 
 /// Whether the process has ended (or was never there); a zombie has ended.
 pub(crate) fn has_ended(pid: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    matches!(state, None | Some('Z' | 'X'))
+    match state(pid) {
+        None | Some(b'X') => true,
+        // A main thread that ended before the others looks the same: the process goes on without it.
+        Some(b'Z') => threads(pid).map_or(true, |threads| threads.len() <= 1),
+        Some(_) => false,
+    }
+}
+
+/// The letter that the kernel gives the process's state.
+fn state(pid: u32) -> Option<u8> {
+    // The name in parentheses may hold anything: parentheses, and bytes that are no text.
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    stat[name_end + 1..].iter().copied().find(|byte| *byte != b' ')
 }
 
 /// What is added to our `CLOCK_MONOTONIC` to get the one of a process in another time namespace, nanoseconds.
@@ -153,6 +185,8 @@ mod tests {
         let pid = std::process::id();
         assert!(executable_mappings(pid).unwrap().iter().any(|mapping| mapping.path.starts_with('/')));
         assert!(threads(pid).unwrap().contains(&pid));
+        assert!(threads(pid).unwrap().iter().all(|tid| process_of(*tid) == Some(pid)));
+        assert_eq!(user(pid), Some(rustix::process::geteuid().as_raw()));
         assert!(command_line(pid).is_some() && !is_stopped(pid) && !has_ended(pid));
         assert!(has_ended(u32::MAX / 2) && command_line(u32::MAX / 2).is_none());
     }
