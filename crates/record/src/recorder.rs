@@ -255,8 +255,10 @@ impl Session {
         };
         progress(Progress::Stopping { reason });
         self.sampler_end()?;
+        // The recording ends with its last samples, not when the runtimes have told what they have.
+        let stop = Stop { at: clock::now(), reason: reason.label().to_owned() };
         self.stop_runtimes(reason, progress)?;
-        self.finish(reason, exit)
+        self.finish(stop, exit)
     }
 
     /// Waits until a ring fills, the target ends, someone asks, or the tick is over.
@@ -379,10 +381,9 @@ impl Session {
         }
     }
 
-    fn finish(mut self, reason: StopReason, exit: Option<std::process::ExitStatus>) -> Result<Outcome, RecordError> {
+    fn finish(mut self, stop: Stop, exit: Option<std::process::ExitStatus>) -> Result<Outcome, RecordError> {
         let status = self.status();
-        let at = clock::now();
-        self.manifest.stopped = Some(Stop { at, reason: reason.label().to_owned() });
+        self.manifest.stopped = Some(stop);
         let features = Features {
             os_release: Some(self.manifest.host.kernel_release.clone()),
             arch: Some(self.manifest.host.arch.clone()),
