@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strata_perfdata::{ClockData, CpuCounts, Features, WriteError};
-use strata_recording::{Host, Manifest, Recording, RuntimeProcess, Sampling, Stop};
+use strata_recording::{Host, Manifest, Moment, Recording, RuntimeProcess, Sampling, Stop};
 
 /// How often rings are read and counts told. Short enough that stacks which need the target's memory are still there.
 const TICK: Duration = Duration::from_millis(50);
@@ -256,9 +256,9 @@ impl Session {
         progress(Progress::Stopping { reason });
         self.sampler_end()?;
         // The recording ends with its last samples, not when the runtimes have told what they have.
-        let stop = Stop { at: clock::now(), reason: reason.label().to_owned() };
+        let at = clock::now();
         self.stop_runtimes(reason, progress)?;
-        self.finish(stop, exit)
+        self.finish(reason, at, exit)
     }
 
     /// Waits until a ring fills, the target ends, someone asks, or the tick is over.
@@ -381,9 +381,14 @@ impl Session {
         }
     }
 
-    fn finish(mut self, stop: Stop, exit: Option<std::process::ExitStatus>) -> Result<Outcome, RecordError> {
+    fn finish(
+        mut self,
+        reason: StopReason,
+        at: Moment,
+        exit: Option<std::process::ExitStatus>,
+    ) -> Result<Outcome, RecordError> {
         let status = self.status();
-        self.manifest.stopped = Some(stop);
+        self.manifest.stopped = Some(Stop { at, reason: reason.label().to_owned() });
         let features = Features {
             os_release: Some(self.manifest.host.kernel_release.clone()),
             arch: Some(self.manifest.host.arch.clone()),
