@@ -21,7 +21,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use strata_perfdata::{ClockData, CpuCounts, Features, WriteError};
-use strata_recording::{Host, Manifest, Recording, RuntimeProcess, Sampling, Stop};
+use strata_recording::{Host, Manifest, Moment, Recording, RuntimeProcess, Sampling, Stop};
 
 /// How often rings are read and counts told. Short enough that stacks which need the target's memory are still there.
 const TICK: Duration = Duration::from_millis(50);
@@ -134,6 +134,14 @@ struct Session {
     control: Control,
     watched: Watched,
     began: Instant,
+}
+
+/// How sampling ended.
+struct Ending {
+    reason: StopReason,
+    at: Moment,
+    /// How a launched program ended, if it did.
+    exit: Option<ExitStatus>,
 }
 
 /// The process whose end ends the recording.
@@ -279,11 +287,13 @@ impl Session {
         let ended = self.until_stopped(duration, progress).and_then(|(reason, exit)| {
             progress(Progress::Stopping { reason });
             self.sampler_end()?;
+            // The recording ends with its last samples, not when the runtimes have told what they have.
+            let at = clock::now();
             self.stop_runtimes(reason, progress)?;
-            Ok((reason, exit))
+            Ok(Ending { reason, at, exit })
         });
         match ended {
-            Ok((reason, exit)) => self.finish(reason, exit),
+            Ok(ending) => self.finish(ending),
             Err(error) => Err(Interrupted { error, child: self.into_child() }),
         }
     }
@@ -460,9 +470,9 @@ impl Session {
         }
     }
 
-    fn finish(mut self, reason: StopReason, exit: Option<ExitStatus>) -> Result<Outcome, Interrupted> {
+    fn finish(mut self, ending: Ending) -> Result<Outcome, Interrupted> {
+        let Ending { reason, at, exit } = ending;
         let status = self.status();
-        let at = clock::now();
         self.manifest.stopped = Some(Stop { at, reason: reason.label().to_owned() });
         let features = Features {
             os_release: Some(self.manifest.host.kernel_release.clone()),

@@ -12,9 +12,9 @@ const KERNELS: [&str; 3] = ["Shares.KernelA(", "Shares.KernelB(", "Shares.Kernel
 /// How far a share may be from the truth, in points of percent.
 const MAX_DIFFERENCE: f64 = 3.0;
 
-/// A share of 50 % that is estimated from so many samples has a standard error of less than a point. A busy machine gives
-/// fewer than 999 samples per second, so that more than one attachment may be needed.
-const ENOUGH_SAMPLES: u64 = 3000;
+/// A share of 50 % that is estimated from so many samples has a standard error of two thirds of a point. A busy machine
+/// gives fewer than 999 samples per second, so that more than one attachment may be needed.
+const ENOUGH_SAMPLES: u64 = 6000;
 const MAX_ATTACHMENTS: usize = 12;
 
 fn check(runtime: Runtime) {
