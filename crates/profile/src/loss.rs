@@ -51,7 +51,10 @@ impl fmt::Display for Gap {
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::KernelSymbols { reason } => write!(f, "kernel functions are unnamed: {reason}"),
             Gap::KernelNotSampled => {
-                write!(f, "kernel code was not sampled: kernel.perf_event_paranoid did not allow it to the user who recorded")
+                write!(
+                    f,
+                    "kernel code was not sampled: kernel.perf_event_paranoid did not allow it to the user who recorded"
+                )
             }
             Gap::NotStopped => {
                 write!(f, "the recording was not stopped in an orderly way; its last moments may be missing")
