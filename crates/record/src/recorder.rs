@@ -310,9 +310,9 @@ impl Session {
         }
     }
 
-    fn into_child(self) -> Option<Child> {
+    fn into_child(mut self) -> Option<Child> {
         match self.watched {
-            Watched::Child(child) => Some(child),
+            Watched::Child(child) => Some(child.with_port(self.runtimes.take_port())),
             Watched::Nothing | Watched::Process { .. } => None,
         }
     }
@@ -488,7 +488,7 @@ impl Session {
         };
         let path = self.recording.perf_data();
         let child = match self.watched {
-            Watched::Child(child) if exit.is_none() => Some(child),
+            Watched::Child(child) if exit.is_none() => Some(child.with_port(self.runtimes.take_port())),
             _ => None,
         };
         let written = self.samples.finish(&features).map_err(|source| RecordError::Write { path, source });

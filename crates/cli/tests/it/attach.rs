@@ -1,13 +1,13 @@
 //! `strata record -p PID`: the target must not notice, whatever it is and whatever becomes of it.
 
 use crate::scene::{
-    PATIENCE, after, command, entries, expect_code, expect_words, finish, gaps, has_function, is_alive, manifest,
-    named_managed, native, native_at, need_root, paranoid, record_attached, record_launch, said, start, state,
-    stop_reason, target, text, wait_for_words, wait_until, workload, wrapped,
+    PATIENCE, ShortFolder, after, as_nobody, command, entries, expect_code, expect_words, finish, gaps, has_function,
+    is_alive, manifest, named_managed, native, native_at, need_root, paranoid, record_attached, record_launch, said,
+    start, state, stop_reason, target, text, wait_for_words, wait_until, workload, wrapped,
 };
 use crate::support::{Scratch, run};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use strata_testkit::live::{Running, Runtime};
 
@@ -75,7 +75,7 @@ fn a_target_may_end_at_any_moment_of_attaching() {
     let program = native(&scratch);
     for number in 0..30 {
         let recording = scratch.path(&format!("{number}.strata"));
-        let target = start(command(&program, &["brief"]));
+        let target = start(command(&program, &["brief", &(number * 5_000).to_string()]));
         let finished = finish(record_attached(target.pid(), &recording, &[]));
         match finished.status.code() {
             Some(0) => drop(run(["report".as_ref(), recording.as_os_str(), "loss".as_ref()], 0)),
@@ -209,41 +209,13 @@ fn too_few_descriptors_are_told_with_what_helps() {
     assert!(has_function(&recording, "spin_here"));
 }
 
-/// A folder with a short path that every user can use.
-struct ShortFolder(PathBuf);
-
-impl ShortFolder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("strata-it-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for ShortFolder {
-    fn drop(&mut self) {
-        // It lies in the system's temporary folder.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn an_ordinary_user_is_told_what_is_missing() {
     need_root();
     let folder = ShortFolder::new("user");
     let program = native_at(&folder.0.join("target"));
-    // The build's own folder may be closed to others.
-    let strata = folder.0.join("strata");
-    std::fs::copy(env!("CARGO_BIN_EXE_strata"), &strata).unwrap();
     let recording = folder.0.join("x.strata");
-    let by_nobody = |command: &Command| {
-        let mut words = vec!["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", text(&strata)];
-        words.extend(command.get_args().map(|word| word.to_str().unwrap()));
-        let mut command = wrapped(&words[..4], Command::new(words[4]).args(&words[5..]));
-        command.current_dir(&folder.0);
-        finish(command)
-    };
+    let by_nobody = |command: &Command| finish(as_nobody(&folder, command.get_args()));
     let own = by_nobody(&record_launch(&recording, &[], &command(&program, &["busy", "1"])));
     match paranoid() {
         ..=2 => {

@@ -186,6 +186,19 @@ fn a_port_of_the_users_own_is_kept() {
 }
 
 #[test]
+fn a_runtime_started_after_the_recording_is_let_go_on() {
+    let scratch = Scratch::new();
+    let exits = workload(Runtime::Net8, "Exits", &["7"]);
+    let mut program = Command::new("sh");
+    program.args(["-c", "trap '' TERM; read line; \"$@\"", "sh"]).arg(exits.get_program()).args(exits.get_args());
+    program.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    let mut strata = start(record_launch(&scratch.path("x.strata"), &["-d", "1s"], &program));
+    wait_for_words(&strata, "ending process");
+    strata.write_stdin(b"\n").unwrap();
+    expect_code(&strata.wait(crate::scene::PATIENCE).unwrap(), 7);
+}
+
+#[test]
 fn the_port_for_launched_runtimes_is_gone_afterwards() {
     let scratch = Scratch::new();
     let temporary = scratch.path("t");

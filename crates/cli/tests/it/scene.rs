@@ -197,3 +197,33 @@ pub(crate) fn text(path: &Path) -> &str {
 pub(crate) fn shown(arguments: &[&OsStr]) -> Finished {
     finish(strata(arguments))
 }
+
+/// A folder with a short path that every user can use.
+pub(crate) struct ShortFolder(pub(crate) PathBuf);
+
+impl ShortFolder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("strata-it-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for ShortFolder {
+    fn drop(&mut self) {
+        // It lies in the system's temporary folder.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// strata run by a user without rights, in a folder that is open to all.
+pub(crate) fn as_nobody<I: AsRef<OsStr>>(folder: &ShortFolder, arguments: impl IntoIterator<Item = I>) -> Command {
+    // The build's own folder may be closed to others.
+    let strata = folder.0.join("strata");
+    std::fs::copy(env!("CARGO_BIN_EXE_strata"), &strata).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(strata).args(arguments);
+    command.current_dir(&folder.0);
+    command
+}

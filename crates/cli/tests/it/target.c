@@ -5,7 +5,7 @@
 //   threads COUNT  starts so many threads that wait
 //   named          calls itself and a thread by names that act on a terminal, and that are no text
 //   leaderless     ends its main thread; another computes on
-//   brief          ends at once
+//   brief COUNT    ends after so many microseconds
 
 #include <pthread.h>
 #include <stdio.h>
@@ -51,6 +51,7 @@ int main(int count, char **words)
     pthread_t thread;
     if (!strcmp(mode, "brief"))
     {
+        usleep(number);
         return 0;
     }
     if (!strcmp(mode, "threads"))

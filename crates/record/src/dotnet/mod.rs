@@ -58,16 +58,28 @@ pub(crate) struct Runtimes {
     sessions: BTreeMap<u32, Option<SessionId>>,
     /// Processes of which nothing came back yet.
     unanswered: BTreeSet<u32>,
-    port: Option<Arc<ReversePort>>,
+    port: Option<OpenPort>,
 }
 
 impl Drop for Runtimes {
     fn drop(&mut self) {
         self.shared.finished.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A port that launched runtimes call. While this value lives they are let go on, even when nothing is recorded any more:
+/// a runtime that calls in vain waits for ever.
+#[derive(Debug)]
+pub(crate) struct OpenPort {
+    port: Arc<ReversePort>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Drop for OpenPort {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::SeqCst);
         // The thread that waits on the port may outlive us, and the port's file with it.
-        if let Some(port) = &self.port {
-            port.close();
-        }
+        self.port.close();
     }
 }
 
@@ -117,10 +129,16 @@ impl Runtimes {
         let port = Arc::new(ReversePort::bind_temporary().map_err(|error| error.to_string())?);
         let environment = port.environment();
         let shared = Arc::clone(&self.shared);
-        let listening = Arc::clone(&port);
-        spawn("port", move || accept_runtimes(&listening, &shared)).map_err(|error| error.to_string())?;
-        self.port = Some(port);
+        let open = OpenPort { port, closed: Arc::default() };
+        let (port, closed) = (Arc::clone(&open.port), Arc::clone(&open.closed));
+        spawn("port", move || accept_runtimes(&port, &closed, &shared)).map_err(|error| error.to_string())?;
+        self.port = Some(open);
         Ok(environment)
+    }
+
+    /// Hands over the port, so that it stays open for a program that outlives its recording.
+    pub(crate) fn take_port(&mut self) -> Option<OpenPort> {
+        self.port.take()
     }
 
     /// Follows a process that runs already. Asked again for the same process it does nothing.
@@ -359,17 +377,22 @@ fn version_by_path(pid: u32) -> Option<String> {
     })
 }
 
-/// Takes in launched runtimes until the recording is finished. Each waits, suspended, until it is resumed.
-fn accept_runtimes(port: &ReversePort, shared: &Arc<Shared>) {
+/// Takes in launched runtimes until the port is closed. Each waits, suspended, until it is resumed.
+fn accept_runtimes(port: &ReversePort, closed: &AtomicBool, shared: &Arc<Shared>) {
     // A runtime connects again after each command; the connection is kept so that it does not keep trying.
     let mut known: Vec<Advertised> = Vec::new();
-    while !shared.finished.load(Ordering::SeqCst) {
+    while !closed.load(Ordering::SeqCst) {
         match port.accept(Duration::from_millis(200)) {
             Ok(None) => {}
             Ok(Some(runtime)) => match known.iter_mut().find(|known| known.cookie == runtime.cookie) {
                 Some(again) => *again = runtime,
                 None => {
-                    launched(&runtime, shared);
+                    if shared.finished.load(Ordering::SeqCst) {
+                        // Nobody records it, and nobody is left who could be told that it did not go well.
+                        let _ = runtime.endpoint().resume(ANSWER_TIMEOUT);
+                    } else {
+                        launched(&runtime, shared);
+                    }
                     known.push(runtime);
                 }
             },
