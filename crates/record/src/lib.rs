@@ -19,6 +19,7 @@ mod perf;
 mod progress;
 mod recorder;
 mod samples;
+mod session;
 mod target;
 
 pub use control::{Ask, Control};
