@@ -65,12 +65,15 @@ pub(crate) fn hold(command: &[OsString], environment: Option<(&str, OsString)>, 
     if let Some((name, value)) = environment {
         command.env(name, value);
     }
-    let (tell, wait) = (pid_to_parent.as_raw_fd(), go_from_parent.as_raw_fd());
-    // SAFETY: between fork and exec only `getpid`, `write` and `read` are called, which are async-signal-safe.
+    let (tell, wait, let_others_go) = (pid_to_parent.as_raw_fd(), go_from_parent.as_raw_fd(), go.as_raw_fd());
+    // SAFETY: between fork and exec only `getpid`, `close`, `write` and `read` are called, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
             let pid = std::process::id().to_ne_bytes();
             let mut go = 0_u8;
+            // SAFETY: it closes the child's copy of a descriptor that nothing in the child uses. With the copy open, the
+            // parent's end would never be seen.
+            libc::close(let_others_go);
             // SAFETY: both descriptors were inherited from the parent, which keeps them open until we are let go; the
             // buffers are as long as said.
             let (told, let_go) =
