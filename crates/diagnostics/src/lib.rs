@@ -34,7 +34,7 @@ pub mod wire;
 pub use discover::{NotAttachable, Seen, find, processes};
 pub use endpoint::Endpoint;
 pub use error::{Error, Malformed, Phase, Problem, RequestError, RuntimeError};
-pub use port::{Advertised, PortError, ReversePort};
+pub use port::{Advertised, PortError, ReversePort, Startup};
 pub use reply::{Cookie, InfoVersion, ProcessInfo};
 pub use request::{DEFAULT_RUNDOWN_KEYWORDS, EventFilter, Level, Provider, Rundown, SessionRequest, StackWalk};
 pub use session::{CollectCommand, EventFiltering, Granted, GrantedRundown, Session, SessionId};

@@ -66,6 +66,15 @@ pub enum PortError {
     },
 }
 
+/// What a runtime does until someone answers at the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Startup {
+    /// It waits until [`Endpoint::resume`], for ever if nobody is there any more.
+    Suspended,
+    /// It starts, and connects beside.
+    Running,
+}
+
 /// A socket to which runtimes connect, made before they are launched.
 ///
 /// Launching a program so that nothing is missed: bind a port; start the program with [`environment`](Self::environment);
@@ -165,11 +174,14 @@ impl ReversePort {
         &self.shared.path
     }
 
-    /// The environment variable that makes a runtime connect here, suspended until [`Endpoint::resume`].
+    /// The environment variable that makes a runtime connect here. All that the program starts inherit it.
     #[must_use]
-    pub fn environment(&self) -> (&'static str, std::ffi::OsString) {
+    pub fn environment(&self, startup: Startup) -> (&'static str, std::ffi::OsString) {
         let mut value = self.shared.path.clone().into_os_string();
-        value.push(",suspend");
+        value.push(match startup {
+            Startup::Suspended => ",suspend",
+            Startup::Running => ",nosuspend",
+        });
         ("DOTNET_DiagnosticPorts", value)
     }
 

@@ -241,7 +241,7 @@ fn a_process_1_in_a_namespace() {
 fn launched_suspended() {
     for runtime in ["net8", "net9", "net10"] {
         let port = ReversePort::bind_temporary().expect("a port");
-        let (name, value) = port.environment();
+        let (name, value) = port.environment(strata_diagnostics::Startup::Suspended);
         let mut command = command(runtime, "Exits", &["7"]);
         let child = command.env(name, value).stdout(Stdio::null()).spawn().expect("it starts");
         let mut running = Running(child);

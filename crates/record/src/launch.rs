@@ -1,7 +1,6 @@
 //! Launching a program so that it is sampled from its first instruction.
 
 use crate::control::Control;
-use crate::dotnet::OpenPort;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -27,8 +26,6 @@ pub(crate) struct Held {
 pub struct Child {
     pid: u32,
     ended: Receiver<ExitStatus>,
-    /// Lets runtimes that it starts after the recording go on.
-    _port: Option<OpenPort>,
 }
 
 /// Whether there is such a program, looked for as the system will: by its path, or by its name in the folders of `PATH`.
@@ -123,7 +120,7 @@ impl Held {
     pub(crate) fn let_go(mut self) -> io::Result<Child> {
         self.go.write_all(&[1])?;
         self.spawned.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Child { pid: self.pid, ended: self.ended, _port: None })
+        Ok(Child { pid: self.pid, ended: self.ended })
     }
 }
 
@@ -131,11 +128,6 @@ impl Child {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
-    }
-
-    /// Keeps a port open for as long as this value lives.
-    pub(crate) fn with_port(self, port: Option<OpenPort>) -> Self {
-        Self { _port: port, ..self }
     }
 
     /// How it ended, if it has.

@@ -109,9 +109,9 @@ impl Session {
         }
     }
 
-    fn into_child(mut self) -> Option<Child> {
+    fn into_child(self) -> Option<Child> {
         match self.watched {
-            Watched::Child(child) => Some(child.with_port(self.runtimes.take_port())),
+            Watched::Child(child) => Some(child),
             Watched::Nothing | Watched::Process { .. } => None,
         }
     }
@@ -287,7 +287,7 @@ impl Session {
         };
         let path = self.recording.perf_data();
         let child = match self.watched {
-            Watched::Child(child) if exit.is_none() => Some(child.with_port(self.runtimes.take_port())),
+            Watched::Child(child) if exit.is_none() => Some(child),
             _ => None,
         };
         let written = self.samples.finish(&features).map_err(|source| RecordError::Write { path, source });

@@ -138,7 +138,7 @@ fn modes_and_removal() {
     let path = folder.0.join("new").join("port");
     let port = ReversePort::bind(&path).expect("a port");
     assert_eq!((mode(&path), mode(&folder.0.join("new"))), (0o600, 0o700));
-    let (name, value) = port.environment();
+    let (name, value) = port.environment(strata_diagnostics::Startup::Suspended);
     assert_eq!(
         (name, value.as_bytes()),
         ("DOTNET_DiagnosticPorts", [path.as_os_str().as_bytes(), b",suspend"].concat().as_slice())

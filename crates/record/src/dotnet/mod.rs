@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use strata_diagnostics::discover::{NotAttachable, find};
-use strata_diagnostics::{Advertised, Endpoint, Error, ReversePort, Session, SessionId};
+use strata_diagnostics::{Advertised, Endpoint, Error, ReversePort, Session, SessionId, Startup};
 use strata_recording::{Recording, Stream, StreamKind};
 
 pub(crate) use stream::StreamTotals;
@@ -58,28 +58,17 @@ pub(crate) struct Runtimes {
     sessions: BTreeMap<u32, Option<SessionId>>,
     /// Processes of which nothing came back yet.
     unanswered: BTreeSet<u32>,
-    port: Option<OpenPort>,
+    /// Where launched runtimes call, if any were launched.
+    port: Option<Arc<ReversePort>>,
 }
 
 impl Drop for Runtimes {
     fn drop(&mut self) {
         self.shared.finished.store(true, Ordering::SeqCst);
-    }
-}
-
-/// A port that launched runtimes call. While this value lives they are let go on, even when nothing is recorded any more:
-/// a runtime that calls in vain waits for ever.
-#[derive(Debug)]
-pub(crate) struct OpenPort {
-    port: Arc<ReversePort>,
-    closed: Arc<AtomicBool>,
-}
-
-impl Drop for OpenPort {
-    fn drop(&mut self) {
-        self.closed.store(true, Ordering::SeqCst);
-        // The thread that waits on the port may outlive us, and the port's file with it.
-        self.port.close();
+        if let Some(port) = &self.port {
+            // The thread that waits on the port may outlive us, and the port's file with it.
+            port.close();
+        }
     }
 }
 
@@ -127,18 +116,12 @@ impl Runtimes {
     /// Opens a port that launched runtimes connect to, and waits on it; returns the environment variable that tells them.
     pub(crate) fn listen(&mut self) -> Result<(&'static str, std::ffi::OsString), String> {
         let port = Arc::new(ReversePort::bind_temporary().map_err(|error| error.to_string())?);
-        let environment = port.environment();
-        let shared = Arc::clone(&self.shared);
-        let open = OpenPort { port, closed: Arc::default() };
-        let (port, closed) = (Arc::clone(&open.port), Arc::clone(&open.closed));
-        spawn("port", move || accept_runtimes(&port, &closed, &shared)).map_err(|error| error.to_string())?;
-        self.port = Some(open);
+        // Not suspended: a runtime that starts when we are gone, however we went, must not wait for us.
+        let environment = port.environment(Startup::Running);
+        let (shared, listening) = (Arc::clone(&self.shared), Arc::clone(&port));
+        spawn("port", move || accept_runtimes(&listening, &shared)).map_err(|error| error.to_string())?;
+        self.port = Some(port);
         Ok(environment)
-    }
-
-    /// Hands over the port, so that it stays open for a program that outlives its recording.
-    pub(crate) fn take_port(&mut self) -> Option<OpenPort> {
-        self.port.take()
     }
 
     /// Follows a process that runs already. Asked again for the same process it does nothing.
@@ -256,14 +239,29 @@ fn attach(pid: u32, shared: &Arc<Shared>) {
         Ok(session) => session,
         Err(error) => return shared.problem(pid, explain(pid, &error)),
     };
+    listen(pid, session, shared);
+}
+
+/// Reads a live session to its end, and beside it asks for what was before.
+fn listen(pid: u32, session: Session, shared: &Arc<Shared>) {
     // The live session runs: what is jitted from here on is told there, what was before is in the snapshot.
-    let snapshots = Arc::clone(shared);
-    let at = endpoint.clone();
-    if let Err(error) = spawn("snapshot", move || snapshot(pid, &at, &snapshots)) {
+    let asking = Arc::clone(shared);
+    if let Err(error) = spawn("snapshot", move || ask_what_was_before(pid, &asking)) {
         shared.problem(pid, error);
     }
-    say_version(pid, &endpoint, shared);
     follow(pid, session, shared);
+}
+
+fn ask_what_was_before(pid: u32, shared: &Arc<Shared>) {
+    match find_when_started(pid, shared) {
+        Ok(endpoint) => {
+            say_version(pid, &endpoint, shared);
+            snapshot(pid, &endpoint, shared);
+        }
+        // A runtime that ends in order tells of all its code by itself.
+        Err(_) if proc::has_ended(pid) => {}
+        Err(reason) => not_attachable(pid, &reason, shared),
+    }
 }
 
 /// A process that just loaded the runtime has no socket yet: its start is waited for.
@@ -377,22 +375,17 @@ fn version_by_path(pid: u32) -> Option<String> {
     })
 }
 
-/// Takes in launched runtimes until the port is closed. Each waits, suspended, until it is resumed.
-fn accept_runtimes(port: &ReversePort, closed: &AtomicBool, shared: &Arc<Shared>) {
+/// Takes in launched runtimes until the recording is finished.
+fn accept_runtimes(port: &ReversePort, shared: &Arc<Shared>) {
     // A runtime connects again after each command; the connection is kept so that it does not keep trying.
     let mut known: Vec<Advertised> = Vec::new();
-    while !closed.load(Ordering::SeqCst) {
+    while !shared.finished.load(Ordering::SeqCst) {
         match port.accept(Duration::from_millis(200)) {
             Ok(None) => {}
             Ok(Some(runtime)) => match known.iter_mut().find(|known| known.cookie == runtime.cookie) {
                 Some(again) => *again = runtime,
                 None => {
-                    if shared.finished.load(Ordering::SeqCst) {
-                        // Nobody records it, and nobody is left who could be told that it did not go well.
-                        let _ = runtime.endpoint().resume(ANSWER_TIMEOUT);
-                    } else {
-                        launched(&runtime, shared);
-                    }
+                    launched(&runtime, shared);
                     known.push(runtime);
                 }
             },
@@ -404,24 +397,12 @@ fn accept_runtimes(port: &ReversePort, closed: &AtomicBool, shared: &Arc<Shared>
 fn launched(runtime: &Advertised, shared: &Arc<Shared>) {
     let pid = u32::try_from(runtime.namespace_pid).unwrap_or(0);
     shared.called.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
-    let endpoint = runtime.endpoint();
-    let session = endpoint.start_session(&request::live(), ANSWER_TIMEOUT);
-    // Whatever came of the session: a program must not hang because of us.
-    if let Err(error) = endpoint.resume(ANSWER_TIMEOUT) {
-        shared.problem(pid, format_args!("it could not be told to start: {error}"));
-    }
-    let session = match session {
+    let session = match runtime.endpoint().start_session(&request::live(), ANSWER_TIMEOUT) {
         Ok(session) => session,
-        Err(error) => return shared.problem(pid, error),
+        Err(error) => return shared.problem(pid, explain(pid, &error)),
     };
-    let following = Arc::clone(shared);
-    let follow = move || {
-        if let Ok(endpoint) = find_when_started(pid, &following) {
-            say_version(pid, &endpoint, &following);
-        }
-        follow(pid, session, &following);
-    };
-    if let Err(error) = spawn("follow", follow) {
+    let listening = Arc::clone(shared);
+    if let Err(error) = spawn("listen", move || listen(pid, session, &listening)) {
         shared.problem(pid, error);
     }
 }
