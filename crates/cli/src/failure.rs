@@ -106,7 +106,7 @@ impl From<RecordError> for Failure {
             RecordError::Output(cause) => {
                 Self::new(COULD_NOT_START, format_args!("cannot record to {error}")).with_hint(where_to(cause))
             }
-            RecordError::Write { .. } => Self::new(RECORDING_FAILED, &error)
+            RecordError::Write { .. } | RecordError::Manifest(_) => Self::new(RECORDING_FAILED, &error)
                 .with_hint("what was recorded before is readable: strata report shows it"),
             RecordError::System { .. } => Self::new(RECORDING_FAILED, &error),
         }

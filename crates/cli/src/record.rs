@@ -3,7 +3,7 @@
 use crate::args::RecordArguments;
 use crate::failure::Failure;
 use crate::say::{say, typed};
-use crate::signals::{self, Meant};
+use crate::signals::{self, Meant, Program};
 use crate::status::{self, Counts, StatusLine};
 use crate::{load, output};
 use std::fs;
@@ -12,9 +12,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use strata_export::{Compression, Format};
 use strata_record::{Child, Control, Outcome, Progress, RecordError, Settings, Target};
+use strata_recording::Recording;
 
 pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let target = target(arguments)?;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     };
     let system = |call, source| Failure::from(RecordError::System { call, source });
     let control = Control::new().map_err(|source| system("eventfd", source))?;
-    let program = Arc::new(AtomicU32::new(0));
+    let program = Arc::new(Program::default());
     let meant = match &target {
         Target::Process(_) => {
             signals::watch_enter(&control).map_err(|source| system("reading the terminal", source))?;
@@ -46,10 +46,11 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let mut line = StatusLine::new(counts);
     let recorded = strata_record::record(&target, &settings, &control, &mut |progress| {
         if let Progress::Started { pid, .. } = progress {
-            program.store(pid, Ordering::SeqCst);
+            program.runs(pid);
         }
         line.take(&progress);
     });
+    program.is_recorded();
     let outcome = match recorded {
         Ok(outcome) => outcome,
         Err(interrupted) => {
@@ -57,7 +58,12 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
             let Some(child) = interrupted.child else { return Err(failure) };
             // It may be long until the program ends: the reader is not kept waiting for the words.
             let code = failure.show();
-            outlive(&child, arguments.duration.is_some());
+            // It was to be recorded for a time, or started to run whether it is recorded or not.
+            match arguments.duration {
+                Some(_) => end(&child),
+                None => say(&format!("process {} runs on without being recorded", child.pid())),
+            }
+            let _ = child.wait();
             return Ok(code);
         }
     };
@@ -68,17 +74,6 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
         Ok(()) => Ok(code.into()),
         Err(failure) => Err(failure.behind(code)),
     }
-}
-
-/// Stays until a program has ended whose recording failed: it has our terminal, and was started to run, not only to be
-/// recorded, unless it was to be recorded for a time.
-fn outlive(child: &Child, for_a_time: bool) {
-    if for_a_time {
-        end(child);
-    } else {
-        say(&format!("process {} runs on without being recorded", child.pid()));
-    }
-    let _ = child.wait();
 }
 
 fn target(arguments: &RecordArguments) -> Result<Target, Failure> {
@@ -175,9 +170,9 @@ impl Destination {
                     load::profile_with_samples(recording).and_then(|profile| output::write(&profile, *format, file));
                 match written {
                     // It has served; when it cannot be removed it only takes room.
-                    Ok(()) => drop(fs::remove_dir_all(recording)),
+                    Ok(()) => remove(recording),
                     Err(failure) if failure.is_nothing_to_show() => {
-                        drop(fs::remove_dir_all(recording));
+                        remove(recording);
                         return Err(Failure::nothing_to_show(
                             format_args!("{} was not written: there is no CPU sample to put into it", file.display()),
                             "the target used hardly any CPU while it was recorded",
@@ -192,6 +187,15 @@ impl Destination {
             }
         }
         Ok(())
+    }
+}
+
+/// Removes a recording and its folder, and nothing that is not part of it.
+fn remove(recording: &Path) {
+    if let Ok(recording) = Recording::open(recording) {
+        recording.discard();
+        // Only when nothing else is in it.
+        let _ = fs::remove_dir(recording.folder());
     }
 }
 

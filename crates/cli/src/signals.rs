@@ -1,11 +1,11 @@
 //! Signals and keys that stop a recording.
 
 use crate::say::say;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use strata_record::Control;
 
@@ -14,21 +14,51 @@ use strata_record::Control;
 pub(crate) enum Meant {
     /// The recording.
     Recording,
-    /// The launched program, whose id is here once it runs: its end ends the recording.
-    Program(Arc<AtomicU32>),
+    /// The launched program: its end ends the recording.
+    Program(Arc<Program>),
+}
+
+/// The launched program, as far as signals are concerned.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    /// Its process id; 0 until it runs.
+    pid: AtomicU32,
+    recorded: AtomicBool,
+}
+
+impl Program {
+    /// It runs under this process id.
+    pub(crate) fn runs(&self, pid: u32) {
+        self.pid.store(pid, Ordering::SeqCst);
+    }
+
+    /// Its recording is over; strata only waits for its end.
+    pub(crate) fn is_recorded(&self) {
+        self.recorded.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Lets signals stop the recording or reach the launched program.
 pub(crate) fn watch(control: &Control, meant: Meant) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let control = control.clone();
-    let mut earlier = 0;
     thread::Builder::new().name("strata-signals".into()).spawn(move || {
+        let (mut earlier, mut while_waiting) = (0, 0);
         for signal in signals.forever() {
             match &meant {
+                Meant::Program(program) if program.recorded.load(Ordering::SeqCst) => {
+                    // Who asks twice means it.
+                    let signal = if while_waiting > 0 { SIGKILL } else { signal };
+                    pass_on(signal, program.pid.load(Ordering::SeqCst));
+                    while_waiting += 1;
+                }
                 // A second time, whoever asks is out of patience with the program too.
-                Meant::Program(pid) if earlier == 0 && pid.load(Ordering::SeqCst) != 0 => {
-                    pass_on(signal, pid.load(Ordering::SeqCst));
+                Meant::Program(program) if earlier == 0 && program.pid.load(Ordering::SeqCst) != 0 => {
+                    if signal == SIGINT && in_foreground() {
+                        say("waiting for the program to end (once more stops recording)");
+                    } else {
+                        pass_on(signal, program.pid.load(Ordering::SeqCst));
+                    }
                 }
                 _ => control.ask_to_stop(),
             }
@@ -38,20 +68,15 @@ pub(crate) fn watch(control: &Control, meant: Meant) -> io::Result<()> {
     Ok(())
 }
 
-/// Ctrl+C at a terminal reaches the program by itself: it is in the same group of processes.
 fn pass_on(signal: i32, pid: u32) {
     use rustix::process::{Pid, Signal, kill_process};
-    let from_terminal = signal == SIGINT && in_foreground();
-    if from_terminal {
-        say("waiting for the program to end (once more stops recording)");
-        return;
-    }
     if let (Some(pid), Some(signal)) = (Pid::from_raw(pid.cast_signed()), Signal::from_named_raw(signal)) {
         // It may have ended in this moment, which is what was asked for.
         let _ = kill_process(pid, signal);
     }
 }
 
+/// Whether Ctrl+C at our terminal reaches the launched program by itself: it is in the same group of processes.
 fn in_foreground() -> bool {
     let ours = rustix::process::getpgrp();
     let terminals = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];

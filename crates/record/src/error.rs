@@ -65,9 +65,12 @@ pub enum RecordError {
         /// The knob's value, or `unknown`.
         mlock_kb: String,
     },
-    /// The recording's folder or manifest could not be written.
+    /// The recording could not be created.
     #[error(transparent)]
     Output(#[from] strata_recording::Error),
+    /// The manifest could not be replaced while recording; what was written before is readable.
+    #[error(transparent)]
+    Manifest(strata_recording::Error),
     /// Samples could not be written any more; what was written before is readable.
     #[error("{}: {source}", path.display())]
     Write {

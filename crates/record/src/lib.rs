@@ -2,7 +2,7 @@
 //!
 //! [`record`] takes CPU samples of a process (or of a program it launches) and of all it starts, unwinds each sample while
 //! the target runs on, and lets the .NET runtimes among them write their events beside; all of it as it comes, into a
-//! [`strata_recording::Recording`]. It knows nothing of symbols: names are found later. Nearly all `unsafe` of strata is
+//! [`strata_recording::Recording`]. It knows nothing of symbols: names are found later. All `unsafe` of strata is
 //! here, in `perf::ring`, `perf::event`, `target::memory` and `launch`, each with its reason.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

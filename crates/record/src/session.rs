@@ -171,7 +171,7 @@ impl Session {
         let mut runtimes = Vec::new();
         let mut written = Ok(());
         let samples = &mut self.samples;
-        self.sampler.drain(|_, bytes| {
+        self.sampler.drain(|bytes| {
             if written.is_ok() {
                 written = samples.take(bytes, |pid| runtimes.push(pid));
             }
@@ -186,7 +186,7 @@ impl Session {
     fn sampler_end(&mut self) -> Result<(), RecordError> {
         let mut written = Ok(());
         let samples = &mut self.samples;
-        self.sampler.finish(|_, bytes| {
+        self.sampler.finish(|bytes| {
             if written.is_ok() {
                 written = samples.take(bytes, |_| {});
             }
@@ -215,7 +215,7 @@ impl Session {
                 }
             }
         }
-        Ok(self.recording.write_manifest(&self.manifest)?)
+        self.recording.write_manifest(&self.manifest).map_err(RecordError::Manifest)
     }
 
     /// Lets the runtimes end their streams, for a bounded time.
@@ -291,7 +291,9 @@ impl Session {
             _ => None,
         };
         let written = self.samples.finish(&features).map_err(|source| RecordError::Write { path, source });
-        if let Err(error) = written.and_then(|_| Ok(self.recording.write_manifest(&self.manifest)?)) {
+        if let Err(error) =
+            written.and_then(|_| self.recording.write_manifest(&self.manifest).map_err(RecordError::Manifest))
+        {
             return Err(Interrupted { error, child });
         }
         let runtimes = self.manifest.runtimes.iter().filter(|runtime| !runtime.streams.is_empty()).count();

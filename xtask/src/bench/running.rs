@@ -70,7 +70,7 @@ impl Running {
         Ok(())
     }
 
-    /// Waits until it uses little CPU time: until it has started and only records.
+    /// Waits until it uses little CPU time: until it has started and only records. One that never does is taken as it is.
     pub(crate) fn wait_until_calm(&mut self) -> Result<()> {
         let started = Instant::now();
         loop {
@@ -81,7 +81,9 @@ impl Running {
                 return Ok(());
             }
             if started.elapsed() > PATIENCE {
-                bail!("`{}` is always busy; it said:\n{}", self.shown, self.said());
+                // perf spins now and then after a thread of the target has ended: that is part of what it costs.
+                eprintln!("bench: `{}` does not calm down; it is measured as it is", self.shown);
+                return Ok(());
             }
         }
     }

@@ -116,6 +116,13 @@ impl Event {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Stops counting, for everything inherited too.
+    pub(crate) fn disable(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is an open event owned by us; the call takes no pointer.
+        let result = unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }

@@ -48,7 +48,7 @@ impl TimeOrder {
     }
 
     /// Ends a round: hands over what no later record can precede, in time order.
-    pub(crate) fn end_round(&mut self, take: impl FnMut(u64, &[u8])) {
+    pub(crate) fn end_round(&mut self, take: impl FnMut(&[u8])) {
         let limit = self.previous.newest;
         self.release(limit, take);
         // All of the previous round is out: its buffers serve again.
@@ -58,24 +58,24 @@ impl TimeOrder {
     }
 
     /// Ends the last round: hands over everything.
-    pub(crate) fn end(&mut self, take: impl FnMut(u64, &[u8])) {
+    pub(crate) fn end(&mut self, take: impl FnMut(&[u8])) {
         self.release(u64::MAX, take);
     }
 
     /// Merges the previous round (wholly released) with what of the current one is old enough.
-    fn release(&mut self, limit: u64, mut take: impl FnMut(u64, &[u8])) {
+    fn release(&mut self, limit: u64, mut take: impl FnMut(&[u8])) {
         // Stable: records of one moment keep the order they came in.
         self.current.entries.sort_by_key(|entry| entry.time);
         let ready = self.current.entries.partition_point(|entry| entry.time <= limit);
         let mut earlier = self.previous.entries.iter().copied().peekable();
         for entry in self.current.entries.drain(..ready) {
             while let Some(before) = earlier.next_if(|before| before.time <= entry.time) {
-                take(before.time, self.previous.bytes_of(before));
+                take(self.previous.bytes_of(before));
             }
-            take(entry.time, &self.current.bytes[entry.start..entry.start + entry.length]);
+            take(&self.current.bytes[entry.start..entry.start + entry.length]);
         }
         for before in earlier {
-            take(before.time, self.previous.bytes_of(before));
+            take(self.previous.bytes_of(before));
         }
         self.previous.clear();
     }
@@ -89,7 +89,7 @@ mod tests {
     fn a_late_record_of_the_next_round_still_finds_its_place() {
         let mut order = TimeOrder::default();
         let mut seen = Vec::new();
-        let mut take = |time: u64, bytes: &[u8]| seen.push((time, bytes.to_vec()));
+        let mut take = |bytes: &[u8]| seen.extend_from_slice(bytes);
         order.push(10, b"a");
         order.push(30, b"c");
         order.end_round(&mut take);
@@ -99,8 +99,6 @@ mod tests {
         order.end_round(&mut take);
         order.push(35, b"d");
         order.end(&mut take);
-        let letters: Vec<u8> = seen.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
-        assert_eq!(letters, b"abcdef");
-        assert_eq!(seen.iter().map(|(time, _)| *time).collect::<Vec<_>>(), [10, 20, 30, 35, 40, 40]);
+        assert_eq!(seen, b"abcdef");
     }
 }

@@ -93,6 +93,7 @@ impl Sampler {
 
     /// Samples a thread and everything it starts from now on.
     pub(crate) fn add_thread(&mut self, tid: u32, begin: Begin) -> Result<Added, AddError> {
+        let processors = self.processors.len();
         for processor in &mut self.processors {
             let event = match Event::open(&self.config, tid, processor.number, begin) {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(Added::Gone),
@@ -107,7 +108,7 @@ impl Sampler {
                     self.events.last()
                 }
                 None => {
-                    let ring = Ring::map(&event, ring_pages(&self.config)).map_err(AddError::Ring)?;
+                    let ring = map_ring(&event, ring_pages(&self.config, processors)).map_err(AddError::Ring)?;
                     processor.output = Some((event, ring));
                     processor.output.as_ref().map(|(event, _)| event)
                 }
@@ -125,15 +126,24 @@ impl Sampler {
     }
 
     /// Empties all rings once and hands over, in time order, what no later record can precede.
-    pub(crate) fn drain(&mut self, take: impl FnMut(u64, &[u8])) {
+    pub(crate) fn drain(&mut self, take: impl FnMut(&[u8])) {
         self.fill();
         self.order.end_round(take);
     }
 
-    /// Empties all rings and hands over everything.
-    pub(crate) fn finish(&mut self, take: impl FnMut(u64, &[u8])) {
+    /// Ends sampling, and hands over everything that is left.
+    pub(crate) fn finish(&mut self, take: impl FnMut(&[u8])) {
+        let outputs = self.processors.iter().filter_map(|processor| processor.output.as_ref());
+        for event in outputs.map(|(event, _)| event).chain(&self.events) {
+            // One that cannot be switched off ends with its descriptor, just below.
+            let _ = event.disable();
+        }
         self.fill();
         self.order.end(take);
+        self.events.clear();
+        for processor in &mut self.processors {
+            processor.output = None;
+        }
     }
 
     fn fill(&mut self) {
@@ -159,11 +169,58 @@ impl Sampler {
     }
 }
 
-/// Pages of a ring that hold half a second of samples, within sane bounds.
-fn ring_pages(config: &EventConfig) -> usize {
-    const PAGE: u64 = 4096;
+/// The smallest ring, in pages: with its page of positions it is what every user may lock for each processor
+/// (`kernel.perf_event_mlock_kb`).
+const LEAST_PAGES: usize = 128;
+
+/// Maps a ring, a smaller one where the limit on locked memory forbids the wanted size.
+fn map_ring(event: &Event, pages: usize) -> io::Result<Ring> {
+    match Ring::map(event, pages) {
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM | libc::EAGAIN))
+                && pages > LEAST_PAGES =>
+        {
+            map_ring(event, pages / 2)
+        }
+        other => other,
+    }
+}
+
+/// Pages of a ring that hold half a second of samples, within sane bounds for one ring and for all together.
+fn ring_pages(config: &EventConfig, processors: usize) -> usize {
+    const PAGE: usize = 4096;
     const RECORD_WITHOUT_STACK: u64 = 1024;
+    const MOST_PAGES: usize = 1024;
+    const ALL_RINGS_BYTES: usize = 32 << 20;
     let half_second = config.frequency_hz.saturating_mul(u64::from(config.stack_bytes) + RECORD_WITHOUT_STACK) / 2;
-    let pages = (half_second / PAGE).clamp(128, 1024).next_power_of_two();
-    usize::try_from(pages).unwrap_or(128)
+    let wanted = usize::try_from(half_second / PAGE as u64).unwrap_or(MOST_PAGES).next_power_of_two();
+    let share = (ALL_RINGS_BYTES / PAGE / processors.max(1)).max(1);
+    // A power of two that is no more than the share.
+    let affordable = 1 << share.ilog2();
+    wanted.min(affordable).clamp(LEAST_PAGES, MOST_PAGES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::event::{EventKind, KernelSide};
+
+    #[test]
+    fn rings_are_powers_of_two_and_bounded_together() {
+        let config = |frequency_hz, stack_bytes| EventConfig {
+            kind: EventKind::CpuClock,
+            frequency_hz,
+            stack_bytes,
+            wakeup_bytes: 0,
+            kernel: KernelSide::Included,
+            build_ids: true,
+        };
+        assert_eq!(ring_pages(&config(999, 8192), 2), 1024);
+        assert_eq!(ring_pages(&config(99, 8192), 2), 128);
+        assert_eq!(ring_pages(&config(999, 8192), 64), 128);
+        assert_eq!(ring_pages(&config(20_000, 65_528), 1), 1024);
+        for processors in 1..300 {
+            assert!(ring_pages(&config(999, 8192), processors).is_power_of_two());
+        }
+    }
 }

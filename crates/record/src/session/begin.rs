@@ -118,10 +118,10 @@ impl Session {
         self.sampler
             .add_thread(held.pid(), Begin::OnExec)
             .map_err(|error| error.into_record_error(1, self.sampler.processors()))?;
-        self.began = Instant::now();
-        let child = held.let_go().map_err(failed)?;
-        self.watched = Watched::Child(child);
         self.recording.write_manifest(&self.manifest)?;
+        self.began = Instant::now();
+        // From here on nothing may fail: the program runs, and whoever launched it must hear of it.
+        self.watched = Watched::Child(held.let_go().map_err(failed)?);
         Ok(())
     }
 }
