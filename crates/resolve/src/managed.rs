@@ -1,6 +1,8 @@
 //! Managed code of one process, from the event streams of its runtime.
 
 mod method_name;
+#[cfg(test)]
+mod tests;
 
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,6 +59,7 @@ pub(crate) struct ManagedReader {
 #[derive(Debug)]
 struct Body {
     range: AvmaRange,
+    method_id: u64,
     module_id: u64,
     /// When it came to be; `None`: before the stream began.
     born: Option<Timestamp>,
@@ -134,28 +137,36 @@ impl ManagedReader {
             kind: kind_of(event, &namespace, &name),
             source,
         };
-        self.bodies.push(Body { range, module_id: event.module_id, born, method });
+        self.bodies.push(Body { range, method_id: event.method_id, module_id: event.module_id, born, method });
     }
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
         let Self { mut bodies, unloads, modules, events_lost, damage } = self;
-        // The surest first: a body that was seen to be born is not also one from before.
-        bodies.sort_by_key(|body| (body.born.is_none(), body.method.source));
-        let mut seen = FxHashSet::default();
+        // Births first, then lists in the order of how early they tell what was there. (The sort is stable: of two entries
+        // of one list the first comes first.)
+        bodies.sort_by_key(|body| match (body.born, body.method.source) {
+            (Some(_), _) => 0_u8,
+            (None, NameSource::Snapshot) => 1,
+            (None, NameSource::JitEvent) => 2,
+            (None, _) => 3,
+        });
+        let mut seen_born = FxHashSet::default();
+        let mut known_before = FxHashSet::default();
         let mut history = CodeHistory::default();
         let mut methods: Vec<Method> = Vec::with_capacity(bodies.len());
-        for Body { range, module_id, born, mut method } in bodies {
+        for Body { range, method_id, module_id, born, mut method } in bodies {
             let Ok(code) = CodeId::try_from(methods.len()) else { break };
-            method.module_path = modules.get(&module_id).cloned().unwrap_or_default();
             match born {
                 Some(at) => {
-                    seen.insert(range);
+                    seen_born.insert((range, method_id));
                     history.add_load(at, range, code);
                 }
-                None if seen.insert(range) => history.add_before(range, code),
-                None => continue,
+                // A body that was seen to be born is not also one from before; another body in the same place is.
+                None if seen_born.contains(&(range, method_id)) || !known_before.insert(range) => continue,
+                None => history.add_before(range, code),
             }
+            method.module_path = modules.get(&module_id).cloned().unwrap_or_default();
             methods.push(method);
         }
         for (at, range) in unloads {

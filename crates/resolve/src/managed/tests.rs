@@ -1,0 +1,40 @@
+use super::*;
+use strata_address::Avma;
+
+const MS: u64 = 1_000_000;
+
+fn range(start: u64) -> AvmaRange {
+    AvmaRange::sized(Avma(start), 0x40).unwrap()
+}
+
+fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
+    let method_id = name.bytes().fold(0, |id, byte| id * 256 + u64::from(byte));
+    let method =
+        Method { name: name.to_owned(), module_path: Box::default(), kind: CodeKind::Jit(Tier::QuickJitted), source };
+    Body { range: range(start), method_id, module_id: 0, born: born.map(|at| Timestamp(at * MS)), method }
+}
+
+/// The names at one address at these milliseconds.
+fn check(bodies: Vec<Body>, expected: &[(u64, Option<&str>)]) {
+    let mut code = ManagedReader { bodies, ..ManagedReader::default() }.finish();
+    for (at, name) in expected {
+        code.advance(Timestamp(at * MS));
+        assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), *name, "after {at} ms");
+    }
+}
+
+#[test]
+fn a_body_keeps_its_name_until_another_is_born_in_its_place() {
+    use NameSource::{JitEvent, Rundown, Snapshot};
+    let (a, b) = (|source| body("A", 0x1000, None, source), |born, source| body("B", 0x1000, born, source));
+    check(vec![b(Some(50), JitEvent), a(Snapshot)], &[(10, Some("A")), (50, Some("B")), (90, Some("B"))]);
+    // The list at the end tells of B once more, and of A never: B is still not from before its birth.
+    check(vec![b(Some(50), JitEvent), b(None, Rundown)], &[(10, None), (50, Some("B"))]);
+    check(
+        vec![b(Some(50), JitEvent), b(None, Rundown), a(Snapshot), a(Rundown)],
+        &[(10, Some("A")), (50, Some("B")), (90, Some("B"))],
+    );
+    // Without any birth the list at the beginning knows better what was there before than the one at the end.
+    check(vec![b(None, Rundown), a(Snapshot)], &[(10, Some("A")), (90, Some("A"))]);
+    check(vec![b(None, JitEvent), a(Snapshot)], &[(10, Some("A"))]);
+}
