@@ -21,6 +21,18 @@ pub(crate) struct Method {
     pub(crate) module_path: Box<str>,
     pub(crate) kind: CodeKind,
     pub(crate) source: NameSource,
+    pub(crate) home: Home,
+}
+
+/// Where the runtime keeps a body. A mapping of another kind at the address is something newer than the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In memory it wrote itself.
+    Memory,
+    /// In an image with precompiled code: a `.dll`, a part of a single-file program, or a copy of either in memory.
+    Image,
+    /// In the runtime's own library, or in memory it copied it to: helpers of the JIT.
+    Runtime,
 }
 
 /// All methods of one process and when they were where.
@@ -28,6 +40,8 @@ pub(crate) struct Method {
 pub(crate) struct ManagedCode {
     methods: Vec<Method>,
     cursor: CodeCursor,
+    /// When the first stream began.
+    began: Option<Timestamp>,
     /// Events that the runtime dropped.
     pub(crate) events_lost: u64,
     /// Streams that end early or are damaged: file, offset, what.
@@ -35,9 +49,23 @@ pub(crate) struct ManagedCode {
 }
 
 impl ManagedCode {
+    /// These methods, as this history has them.
+    #[cfg(test)]
+    pub(crate) fn of(methods: Vec<Method>, history: CodeHistory) -> Self {
+        Self { methods, cursor: history.cursor(), began: Some(Timestamp(0)), ..Self::default() }
+    }
+
     /// The code at an address now, and whether the moment `to` changed anything.
     pub(crate) fn advance(&mut self, to: Timestamp) -> bool {
         self.cursor.advance(to)
+    }
+
+    /// The process ended or runs another program from `at` on. A program whose runtime told nothing yet at that time is the
+    /// one that was there before, so all the code is that of the new one and stays.
+    pub(crate) fn end(&mut self, at: Timestamp) {
+        if self.began.is_some_and(|began| began <= at) {
+            self.cursor.clear(at);
+        }
     }
 
     pub(crate) fn look_up(&self, address: strata_address::Avma) -> Option<&Method> {
@@ -52,6 +80,7 @@ pub(crate) struct ManagedReader {
     bodies: Vec<Body>,
     unloads: Vec<(Timestamp, AvmaRange)>,
     modules: FxHashMap<u64, Box<str>>,
+    began: Option<Timestamp>,
     events_lost: u64,
     damage: Vec<(String, u64, String)>,
 }
@@ -71,12 +100,18 @@ impl ManagedReader {
     pub(crate) fn read(&mut self, file: &str, kind: StreamKind, bytes: &[u8], monotonic_offset_ns: i64) {
         let mut decoder = Decoder::new();
         let mut trace: Option<TraceInfo> = None;
+        let on_our_clock = |trace: Option<&TraceInfo>, ticks| {
+            let nanoseconds = trace.map_or(ticks, |trace| trace.nanoseconds(ticks));
+            Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()))
+        };
         let mut sink = |item: Item<'_>| match item {
-            Item::Trace(info) => trace = Some(info),
+            Item::Trace(info) => {
+                let began = on_our_clock(Some(&info), info.sync_ticks);
+                self.began = Some(self.began.map_or(began, |earlier| earlier.min(began)));
+                trace = Some(info);
+            }
             Item::Event(event) => {
-                let ticks = event.header.time;
-                let nanoseconds = trace.as_ref().map_or(ticks, |trace| trace.nanoseconds(ticks));
-                let at = Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()));
+                let at = on_our_clock(trace.as_ref(), event.header.time);
                 // A payload that is too short names nothing; the decoder's summary counts damaged blocks.
                 if let Ok(Some(event)) = RuntimeEvent::decode(&event) {
                     self.take(event, at, kind);
@@ -136,13 +171,14 @@ impl ManagedReader {
             module_path: Box::default(),
             kind: kind_of(event, &namespace, &name),
             source,
+            home: home_of(event),
         };
         self.bodies.push(Body { range, method_id: event.method_id, module_id: event.module_id, born, method });
     }
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
-        let Self { mut bodies, unloads, modules, events_lost, damage } = self;
+        let Self { mut bodies, unloads, modules, began, events_lost, damage } = self;
         // Births first, then lists in the order of how early they tell what was there. (The sort is stable: of two entries
         // of one list the first comes first.)
         bodies.sort_by_key(|body| match (body.born, body.method.source) {
@@ -172,12 +208,22 @@ impl ManagedReader {
         for (at, range) in unloads {
             history.add_unload(at, range);
         }
-        ManagedCode { methods, cursor: history.cursor(), events_lost, damage }
+        ManagedCode { methods, cursor: history.cursor(), began, events_lost, damage }
     }
 }
 
 fn damaged_parts(count: u64) -> String {
     if count == 1 { "a part is damaged or cut".to_owned() } else { format!("{count} parts are damaged or cut") }
+}
+
+fn home_of(event: &MethodEvent<'_>) -> Home {
+    if event.flags.is_jit_helper() {
+        Home::Runtime
+    } else if event.flags.is_jitted() || event.flags.is_dynamic() {
+        Home::Memory
+    } else {
+        Home::Image
+    }
 }
 
 fn kind_of(event: &MethodEvent<'_>, namespace: &str, name: &str) -> CodeKind {

@@ -9,8 +9,13 @@ fn range(start: u64) -> AvmaRange {
 
 fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
     let method_id = name.bytes().fold(0, |id, byte| id * 256 + u64::from(byte));
-    let method =
-        Method { name: name.to_owned(), module_path: Box::default(), kind: CodeKind::Jit(Tier::QuickJitted), source };
+    let method = Method {
+        name: name.to_owned(),
+        module_path: Box::default(),
+        kind: CodeKind::Jit(Tier::QuickJitted),
+        source,
+        home: Home::Memory,
+    };
     Body { range: range(start), method_id, module_id: 0, born: born.map(|at| Timestamp(at * MS)), method }
 }
 
@@ -37,4 +42,26 @@ fn a_body_keeps_its_name_until_another_is_born_in_its_place() {
     // Without any birth the list at the beginning knows better what was there before than the one at the end.
     check(vec![b(None, Rundown), a(Snapshot)], &[(10, Some("A")), (90, Some("A"))]);
     check(vec![b(None, JitEvent), a(Snapshot)], &[(10, Some("A"))]);
+}
+
+#[test]
+fn another_program_under_the_same_number_has_none_of_the_code() {
+    let code = |began| {
+        let bodies =
+            vec![body("A", 0x1000, None, NameSource::Snapshot), body("B", 0x1000, Some(80), NameSource::JitEvent)];
+        ManagedReader { bodies, began: Some(Timestamp(began * MS)), ..ManagedReader::default() }.finish()
+    };
+    let name = |code: &ManagedCode| code.look_up(Avma(0x1010)).map(|method| method.name.clone());
+
+    let mut attached = code(5);
+    attached.advance(Timestamp(10 * MS));
+    assert_eq!(name(&attached).as_deref(), Some("A"));
+    attached.end(Timestamp(20 * MS));
+    assert_eq!(name(&attached), None);
+    attached.advance(Timestamp(80 * MS));
+    assert_eq!(name(&attached).as_deref(), Some("B"), "what is born later is there");
+
+    let mut launched = code(30);
+    launched.end(Timestamp(20 * MS));
+    assert_eq!(name(&launched).as_deref(), Some("A"), "the runtime began after the program did");
 }
