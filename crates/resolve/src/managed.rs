@@ -42,8 +42,8 @@ pub(crate) struct ManagedCode {
     cursor: CodeCursor,
     /// When the first stream began.
     began: Option<Timestamp>,
-    /// Events that the runtime dropped.
-    pub(crate) events_lost: u64,
+    /// What is missing from the streams.
+    pub(crate) missing: Missing,
     /// Streams that end early or are damaged: file, offset, what.
     pub(crate) damage: Vec<(String, u64, String)>,
 }
@@ -74,14 +74,27 @@ impl ManagedCode {
     }
 }
 
+/// What is missing from the streams of one process, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Events that the runtime dropped.
+    pub(crate) lost: u64,
+    /// Events that came but whose content is not what such an event holds.
+    pub(crate) undecodable: u64,
+    /// Bodies that were told of without a name, and that nothing else named.
+    pub(crate) nameless: u64,
+}
+
 /// Gathers what the streams of one process say.
 #[derive(Debug, Default)]
 pub(crate) struct ManagedReader {
     bodies: Vec<Body>,
+    /// Bodies told of without a name: where, and the runtime's id of the method.
+    nameless: FxHashSet<(AvmaRange, u64)>,
     unloads: Vec<(Timestamp, AvmaRange)>,
     modules: FxHashMap<u64, Box<str>>,
     began: Option<Timestamp>,
-    events_lost: u64,
+    missing: Missing,
     damage: Vec<(String, u64, String)>,
 }
 
@@ -112,9 +125,10 @@ impl ManagedReader {
             }
             Item::Event(event) => {
                 let at = on_our_clock(trace.as_ref(), event.header.time);
-                // A payload that is too short names nothing; the decoder's summary counts damaged blocks.
-                if let Ok(Some(event)) = RuntimeEvent::decode(&event) {
-                    self.take(event, at, kind);
+                match RuntimeEvent::decode(&event) {
+                    Ok(Some(event)) => self.take(event, at, kind),
+                    Ok(None) => {}
+                    Err(_) => self.missing.undecodable = self.missing.undecodable.saturating_add(1),
                 }
             }
             _ => {}
@@ -123,7 +137,8 @@ impl ManagedReader {
             Ok(summary) => summary,
             Err(refused) => return self.damage.push((file.to_owned(), 0, refused.to_string())),
         };
-        self.events_lost = self.events_lost.saturating_add(summary.loss.lost.saturating_add(summary.loss.unknown));
+        let lost = summary.loss.lost.saturating_add(summary.loss.unknown);
+        self.missing.lost = self.missing.lost.saturating_add(lost);
         if summary.problems.total() > 0 {
             self.damage.push((file.to_owned(), summary.bytes, damaged_parts(summary.problems.total())));
         } else if summary.end != StreamEnd::Complete {
@@ -163,8 +178,12 @@ impl ManagedReader {
     }
 
     fn body(&mut self, event: &MethodEvent<'_>, born: Option<Timestamp>, source: NameSource) {
+        let Some(range) = event.range() else { return };
         // Without a name (a method announced at a lower level of detail) another event has to tell it.
-        let (Some(range), Some(names)) = (event.range(), &event.names) else { return };
+        let Some(names) = &event.names else {
+            self.nameless.insert((range, event.method_id));
+            return;
+        };
         let (namespace, name) = (names.namespace.to_string(), names.name.to_string());
         let method = Method {
             name: method_name::display(&namespace, &name, &names.signature.to_string()),
@@ -178,7 +197,11 @@ impl ManagedReader {
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
-        let Self { mut bodies, unloads, modules, began, events_lost, damage } = self;
+        let Self { mut bodies, mut nameless, unloads, modules, began, mut missing, damage } = self;
+        for body in &bodies {
+            nameless.remove(&(body.range, body.method_id));
+        }
+        missing.nameless = u64::try_from(nameless.len()).unwrap_or(u64::MAX);
         // Births first, then lists in the order of how early they tell what was there. (The sort is stable: of two entries
         // of one list the first comes first.)
         bodies.sort_by_key(|body| match (body.born, body.method.source) {
@@ -208,7 +231,7 @@ impl ManagedReader {
         for (at, range) in unloads {
             history.add_unload(at, range);
         }
-        ManagedCode { methods, cursor: history.cursor(), began, events_lost, damage }
+        ManagedCode { methods, cursor: history.cursor(), began, missing, damage }
     }
 }
 

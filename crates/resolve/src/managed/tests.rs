@@ -1,5 +1,7 @@
 use super::*;
 use strata_address::Avma;
+use strata_nettrace::runtime::RUNTIME_PROVIDER;
+use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
 
 const MS: u64 = 1_000_000;
 
@@ -64,4 +66,46 @@ fn another_program_under_the_same_number_has_none_of_the_code() {
     let mut launched = code(30);
     launched.end(Timestamp(20 * MS));
     assert_eq!(name(&launched).as_deref(), Some("A"), "the runtime began after the program did");
+}
+
+/// A load event of version 2, brief or with its name.
+fn load(method_id: u64, start: u64, name: Option<&str>) -> Vec<u8> {
+    let mut bytes = method_id.to_le_bytes().to_vec();
+    bytes.extend(0_u64.to_le_bytes());
+    bytes.extend(start.to_le_bytes());
+    bytes.extend(0x40_u32.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(8_u32.to_le_bytes());
+    for text in name.map(|name| ["N.T", name, "void ()"]).into_iter().flatten() {
+        bytes.extend(utf16(text));
+    }
+    bytes.extend([0; 2]);
+    bytes.extend([0; 8]);
+    bytes
+}
+
+#[test]
+fn events_that_tell_no_name_are_counted() {
+    let definitions =
+        [Definition::native(1, RUNTIME_PROVIDER, 141, 2), Definition::native(2, RUNTIME_PROVIDER, 143, 2)];
+    let mut whole = load(1, 0x1000, Some("A"));
+    let events = [
+        (1, load(1, 0x1000, None)),
+        (2, whole.clone()),
+        (1, load(2, 0x2000, None)),
+        (1, load(2, 0x2000, None)),
+        (2, whole.split_off(30)),
+    ];
+    let blobs = events.into_iter().zip(1..).fold(Blobs::compressed(), |blobs, ((metadata, payload), sequence)| {
+        blobs.with(Blob { metadata, payload, sequence, capture_thread: 9, time: 2_000, ..Blob::default() })
+    });
+    let stream = Stream::with_trace().metadata(&definitions).events(&blobs).end();
+    let mut reader = ManagedReader::default();
+    reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 500);
+    let mut code = reader.finish();
+    assert_eq!(code.damage, []);
+    assert_eq!(code.missing, Missing { lost: 0, undecodable: 1, nameless: 1 });
+    assert_eq!(code.began, Some(Timestamp(500)), "the trace object's time on the recorder's clock");
+    code.advance(Timestamp(1_500));
+    assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), Some("N.T.A()"));
 }
