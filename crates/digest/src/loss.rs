@@ -19,8 +19,16 @@ pub struct Counted {
 pub struct LossSummary {
     /// Records that the kernel dropped because a ring was full.
     pub perf_records_lost: u64,
+    /// Records that came but could not be read while recording.
+    pub unreadable_records: u64,
+    /// Times that the kernel paused sampling because it came too fast.
+    pub sampling_pauses: u64,
     /// Events that a runtime dropped, by its own sequence numbers.
     pub runtime_events_dropped: u64,
+    /// Events of a runtime whose content is not what such an event holds.
+    pub undecodable_runtime_events: u64,
+    /// Bodies of methods that a runtime told of without a name, and that nothing else named.
+    pub nameless_methods: u64,
     /// Things missing as a whole, each a sentence without its full stop.
     pub gaps: Vec<String>,
     /// Samples whose stack reaches the thread's root.
@@ -35,6 +43,31 @@ pub struct LossSummary {
     pub frames_by_found: Vec<Counted>,
     /// Frames by how they were named, most first.
     pub frames_by_named: Vec<Counted>,
+}
+
+/// One number of what was dropped, and its words.
+struct Dropped {
+    count: u64,
+    /// In a table.
+    label: &'static str,
+    one: &'static str,
+    many: &'static str,
+    told: Told,
+}
+
+/// When a number is worth its words.
+#[derive(PartialEq, Eq)]
+enum Told {
+    /// Even when nothing was dropped: one wants to know.
+    Always,
+    /// Only when there is something to tell.
+    IfAny,
+}
+
+impl Dropped {
+    fn is_told(&self) -> bool {
+        self.count > 0 || self.told == Told::Always
+    }
 }
 
 fn counted(counts: impl Iterator<Item = (&'static str, u64)>) -> Vec<Counted> {
@@ -61,7 +94,11 @@ impl LossSummary {
         let quality = quality(profile);
         Self {
             perf_records_lost: profile.loss.perf_records,
+            unreadable_records: profile.loss.unreadable_records,
+            sampling_pauses: profile.loss.throttled,
             runtime_events_dropped: profile.loss.runtime_events,
+            undecodable_runtime_events: profile.loss.undecodable_events,
+            nameless_methods: profile.loss.nameless_methods,
             gaps: profile.loss.gaps.iter().map(Gap::to_string).collect(),
             whole_stacks: quality.whole_stacks(),
             stacks_by_end: counted(quality.stacks.iter().map(|(end, &count)| (end.label(), count))),
@@ -74,30 +111,74 @@ impl LossSummary {
 
     /// Whether something was dropped or is missing as a whole; cut stacks and unnamed frames are not meant.
     pub fn something_dropped(&self) -> bool {
-        self.perf_records_lost > 0 || self.runtime_events_dropped > 0 || !self.gaps.is_empty()
+        self.dropped().any(|dropped| dropped.count > 0) || !self.gaps.is_empty()
+    }
+
+    /// What is counted, how it is said in a table, of one and of many. Everything that can be dropped is here.
+    fn dropped(&self) -> impl Iterator<Item = Dropped> {
+        [
+            (self.perf_records_lost, "perf records lost", ["perf record lost", "perf records lost"], Told::Always),
+            (
+                self.unreadable_records,
+                "perf records unreadable",
+                ["perf record unreadable", "perf records unreadable"],
+                Told::IfAny,
+            ),
+            (
+                self.sampling_pauses,
+                "pauses of sampling by the kernel",
+                ["pause of sampling by the kernel", "pauses of sampling by the kernel"],
+                Told::IfAny,
+            ),
+            (
+                self.runtime_events_dropped,
+                "runtime events dropped",
+                ["runtime event dropped", "runtime events dropped"],
+                Told::Always,
+            ),
+            (
+                self.undecodable_runtime_events,
+                "runtime events undecodable",
+                ["runtime event undecodable", "runtime events undecodable"],
+                Told::IfAny,
+            ),
+            (
+                self.nameless_methods,
+                "methods without a name",
+                ["method without a name", "methods without a name"],
+                Told::IfAny,
+            ),
+        ]
+        .into_iter()
+        .map(|(count, label, [one, many], told)| Dropped { count, label, one, many, told })
+    }
+
+    /// What was dropped, as label and number: what was looked for in every recording, and what else there was.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.dropped().filter(Dropped::is_told).map(|dropped| (dropped.label, dropped.count))
+    }
+
+    /// The same in words, separated by commas.
+    fn sentence(&self) -> String {
+        let parts = self.dropped().filter(Dropped::is_told);
+        parts.map(|dropped| count(dropped.count, dropped.one, dropped.many)).collect::<Vec<_>>().join(", ")
     }
 
     /// What was dropped, as label and value, for formats that have room for pairs.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![
-            ("perf records lost", self.perf_records_lost.to_string()),
-            ("runtime events dropped", self.runtime_events_dropped.to_string()),
+        let mut facts: Vec<_> = self.counts().map(|(label, count)| (label, count.to_string())).collect();
+        facts.extend([
             ("whole stacks", share(self.whole_stacks)),
             ("named frames", share(self.named_frames)),
             ("named managed frames", share(self.named_managed_frames)),
-        ];
+        ]);
         facts.extend(self.gaps.iter().map(|gap| ("gap", gap.clone())));
         facts
     }
 
     /// One line of what was dropped and how many stacks are whole, without full stop.
     pub fn line(&self) -> String {
-        let mut line = format!(
-            "{} lost, {} dropped, whole stacks: {}",
-            count(self.perf_records_lost, "perf record", "perf records"),
-            count(self.runtime_events_dropped, "runtime event", "runtime events"),
-            share(self.whole_stacks)
-        );
+        let mut line = format!("{}, whole stacks: {}", self.sentence(), share(self.whole_stacks));
         for gap in &self.gaps {
             line.push_str("; ");
             line.push_str(gap);
@@ -107,11 +188,7 @@ impl LossSummary {
 
     /// One paragraph for the end of a report.
     pub fn paragraph(&self) -> String {
-        let mut text = format!(
-            "Loss: {} lost, {} dropped.",
-            count(self.perf_records_lost, "perf record", "perf records"),
-            count(self.runtime_events_dropped, "runtime event", "runtime events"),
-        );
+        let mut text = format!("Loss: {}.", self.sentence());
         if !self.gaps.is_empty() {
             let _ = write!(text, " Missing: {}.", self.gaps.join("; "));
         }

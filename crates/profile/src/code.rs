@@ -100,14 +100,10 @@ pub enum NameSource {
     R2rImage,
     /// An ELF symbol table.
     ElfSymbol,
-    /// DWARF debug information.
-    Dwarf,
     /// The name is made from where an image's unwind data says a function starts.
     UnwindTable,
     /// The kernel's symbol list.
     KernelSymbol,
-    /// A perf map file.
-    PerfMap,
     /// No name is known, for this reason.
     None(Unnamed),
 }
@@ -138,10 +134,8 @@ impl NameSource {
             NameSource::Rundown => "rundown",
             NameSource::R2rImage => "r2r image",
             NameSource::ElfSymbol => "elf symbol",
-            NameSource::Dwarf => "dwarf",
             NameSource::UnwindTable => "unwind table",
             NameSource::KernelSymbol => "kernel symbol",
-            NameSource::PerfMap => "perf map",
             NameSource::None(Unnamed::NoMapping) => "none: no mapping",
             NameSource::None(Unnamed::NoSymbol) => "none: no symbol",
             NameSource::None(Unnamed::NoFile) => "none: file not readable",

@@ -8,8 +8,17 @@ use std::fmt;
 pub struct Loss {
     /// Records (samples, mappings, ...) that the kernel dropped because a ring was full.
     pub perf_records: u64,
+    /// Records that came but could not be read while recording. The rest of a ring behind one that states a size it
+    /// cannot have counts as one.
+    pub unreadable_records: u64,
+    /// Times that the kernel paused sampling because it came too fast; no sample was taken until it went on.
+    pub throttled: u64,
     /// Events that a runtime dropped, by its own sequence numbers.
     pub runtime_events: u64,
+    /// Events of a runtime that came but whose content is not what such an event holds.
+    pub undecodable_events: u64,
+    /// Bodies of methods that a runtime told of without a name, and that nothing else named.
+    pub nameless_methods: u64,
     /// Things that are missing as a whole.
     pub gaps: Vec<Gap>,
 }

@@ -272,7 +272,13 @@ impl Session {
     fn finish(mut self, ending: Ending) -> Result<Outcome, Interrupted> {
         let Ending { reason, at, exit } = ending;
         let status = self.status();
-        self.manifest.stopped = Some(Stop { at, reason: reason.label().to_owned() });
+        self.manifest.stopped = Some(Stop {
+            at,
+            reason: reason.label().to_owned(),
+            lost_records: status.samples.lost,
+            throttled: status.samples.throttled,
+            unreadable_records: status.samples.unreadable,
+        });
         let features = Features {
             os_release: Some(self.manifest.host.kernel_release.clone()),
             arch: Some(self.manifest.host.arch.clone()),

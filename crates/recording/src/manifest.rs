@@ -85,6 +85,12 @@ pub struct Stop {
     pub at: Moment,
     /// Why, in words.
     pub reason: String,
+    /// Records that the kernel dropped because a ring was full.
+    pub lost_records: u64,
+    /// Times that the kernel paused sampling because it came too fast.
+    pub throttled: u64,
+    /// Records that could not be read and so are not in the recording.
+    pub unreadable_records: u64,
 }
 
 /// One .NET process.

@@ -28,8 +28,9 @@ impl Report for Losses {
     fn text(&self, width: Width) -> String {
         let loss = &self.summary;
         let mut out = String::new();
-        let _ = writeln!(out, "{:>12}  perf records lost", loss.perf_records_lost);
-        let _ = writeln!(out, "{:>12}  runtime events dropped", loss.runtime_events_dropped);
+        for (label, count) in loss.counts() {
+            let _ = writeln!(out, "{count:>12}  {label}");
+        }
         for gap in &loss.gaps {
             let mut line = String::new();
             text::wrap(&mut line, gap, width.of_paragraphs().saturating_sub(14));

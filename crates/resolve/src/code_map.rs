@@ -85,6 +85,12 @@ impl CodeCursor {
         self.next != from
     }
 
+    /// Moves to a moment from which on nothing of what was there before is there.
+    pub fn clear(&mut self, at: Timestamp) {
+        self.advance(at);
+        self.alive = RangeMap::default();
+    }
+
     /// The code at an address at the moment the cursor stands at, with its range.
     pub fn look_up(&self, address: Avma) -> Option<(AvmaRange, CodeId)> {
         self.alive.get(address).map(|(range, code)| (range, *code)).or_else(|| self.about_to_load(address))

@@ -1,14 +1,17 @@
 //! From an address at a moment to a frame of the profile.
 
-use crate::managed::{ManagedCode, Method};
-use crate::mappings::{MappedAs, Mapping, Mappings};
+use crate::managed::{Home, ManagedCode, Method};
+use crate::mappings::{MappedAs, Mappings};
 use crate::native::{Named, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::Path;
-use strata_address::{Avma, AvmaRange};
+use strata_address::Avma;
 use strata_profile::{
     CodeKind, Found, Frame, FrameId, Function, Module, NameSource, ProfileBuilder, Timestamp, Unnamed,
 };
+
+#[cfg(test)]
+mod tests;
 
 /// Everything that can name an address, at the moment it was moved to.
 pub(crate) struct Namer<'f> {
@@ -35,6 +38,15 @@ impl<'f> Namer<'f> {
     pub(crate) fn changed(&mut self, pid: u32) {
         let epoch = self.epochs.entry(pid).or_default();
         *epoch = epoch.wrapping_add(1);
+    }
+
+    /// The process ended or runs another program from `at` on: nothing that was mapped or compiled is there any more.
+    pub(crate) fn gone(&mut self, pid: u32, at: Timestamp) {
+        self.mappings.gone(pid);
+        if let Some(managed) = self.managed.get_mut(&pid) {
+            managed.end(at);
+        }
+        self.changed(pid);
     }
 
     /// Moves the managed code of a process to a moment.
@@ -71,22 +83,41 @@ impl<'f> Namer<'f> {
             _ => {}
         }
         let named = self.name(pid, look_up(address, found == Found::Ip));
+        let lasts = self.lasts(pid, named.source);
         let frame = add(builder, named, address, found);
-        self.known.insert((pid, address, found), (epoch, frame));
+        if lasts {
+            self.known.insert((pid, address, found), (epoch, frame));
+        }
         frame
     }
 
-    /// In the order of how sure the sources are: what the runtime said, the image, the lack of both with its reason.
+    /// Whether a name is good until the next change. The lack of one is not where a runtime writes code: a method gets its
+    /// name a moment before the change that announces it.
+    fn lasts(&self, pid: u32, source: NameSource) -> bool {
+        source.is_name() || !self.managed.contains_key(&pid)
+    }
+
+    /// In the order of how sure the sources are: what the runtime said, unless something that it cannot have meant is mapped
+    /// there by now; the image; the lack of both with its reason.
     fn name(&mut self, pid: u32, address: Avma) -> Named {
         let managed = self.managed.get(&pid);
-        if let Some(method) = managed.and_then(|managed| managed.look_up(address)) {
+        let method = managed.and_then(|managed| managed.look_up(address));
+        let mapped = self.mappings.get(pid, address);
+        if let Some((range, mapping)) = mapped.filter(|(_, mapping)| mapping.mapped_as() != MappedAs::Memory) {
+            let file = FileName::of(&mapping.path);
+            return match method {
+                Some(method) if method.home == Home::Image && file.is_managed_image() => of_method(method),
+                Some(method) => {
+                    let named = self.symbols.image(pid, range, mapping, address);
+                    if is_newer(&named, &file, method.home) { named } else { of_method(method) }
+                }
+                None => self.symbols.image(pid, range, mapping, address),
+            };
+        }
+        if let Some(method) = method {
             return of_method(method);
         }
-        match self.mappings.get(pid, address) {
-            Some((range, mapping)) if mapping.mapped_as() != MappedAs::Memory => {
-                let (range, mapping): (AvmaRange, Mapping) = (range, mapping.clone());
-                self.symbols.image(pid, range, &mapping, address)
-            }
+        match mapped {
             Some(_) if managed.is_some() => Named {
                 name: format!("[.NET code at {address}]"),
                 module: None,
@@ -106,6 +137,40 @@ impl<'f> Namer<'f> {
                 source: NameSource::None(Unnamed::NoMapping),
             },
         }
+    }
+}
+
+/// Whether an image that is not managed took the place of a body, given what the image calls the address.
+///
+/// The runtime tells of no image that goes, and the kernel of no memory that goes, so the newest mapping decides. A
+/// single-file program holds precompiled code behind its own: there the ELF image names nothing.
+fn is_newer(of_image: &Named, file: &FileName<'_>, home: Home) -> bool {
+    match home {
+        Home::Memory => true,
+        Home::Image => of_image.source.is_name() || file.is_library(),
+        // The runtime knows the names of its helpers better than its library, which is without most symbols.
+        Home::Runtime if of_image.kind == CodeKind::Runtime => false,
+        Home::Runtime => of_image.source == NameSource::ElfSymbol || file.is_library(),
+    }
+}
+
+/// What the name of a mapped file says of its content.
+struct FileName<'p>(&'p str);
+
+impl<'p> FileName<'p> {
+    fn of(path: &'p str) -> Self {
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+        Self(path.rsplit('/').next().unwrap_or(path))
+    }
+
+    fn is_managed_image(&self) -> bool {
+        let extension = self.0.rsplit_once('.').map(|(_, extension)| extension);
+        extension.is_some_and(|extension| ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
+    }
+
+    /// A native library, such as `libc.so.6`.
+    fn is_library(&self) -> bool {
+        self.0.ends_with(".so") || self.0.contains(".so.") || self.0 == "[vdso]"
     }
 }
 

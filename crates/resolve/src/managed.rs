@@ -1,6 +1,8 @@
 //! Managed code of one process, from the event streams of its runtime.
 
 mod method_name;
+#[cfg(test)]
+mod tests;
 
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,6 +21,18 @@ pub(crate) struct Method {
     pub(crate) module_path: Box<str>,
     pub(crate) kind: CodeKind,
     pub(crate) source: NameSource,
+    pub(crate) home: Home,
+}
+
+/// Where the runtime keeps a body. A mapping of another kind at the address is something newer than the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In memory it wrote itself.
+    Memory,
+    /// In an image with precompiled code: a `.dll`, a part of a single-file program, or a copy of either in memory.
+    Image,
+    /// In the runtime's own library, or in memory it copied it to: helpers of the JIT.
+    Runtime,
 }
 
 /// All methods of one process and when they were where.
@@ -26,16 +40,32 @@ pub(crate) struct Method {
 pub(crate) struct ManagedCode {
     methods: Vec<Method>,
     cursor: CodeCursor,
-    /// Events that the runtime dropped.
-    pub(crate) events_lost: u64,
+    /// When the first stream began.
+    began: Option<Timestamp>,
+    /// What is missing from the streams.
+    pub(crate) missing: Missing,
     /// Streams that end early or are damaged: file, offset, what.
     pub(crate) damage: Vec<(String, u64, String)>,
 }
 
 impl ManagedCode {
+    /// These methods, as this history has them.
+    #[cfg(test)]
+    pub(crate) fn of(methods: Vec<Method>, history: CodeHistory) -> Self {
+        Self { methods, cursor: history.cursor(), began: Some(Timestamp(0)), ..Self::default() }
+    }
+
     /// The code at an address now, and whether the moment `to` changed anything.
     pub(crate) fn advance(&mut self, to: Timestamp) -> bool {
         self.cursor.advance(to)
+    }
+
+    /// The process ended or runs another program from `at` on. A program whose runtime told nothing yet at that time is the
+    /// one that was there before, so all the code is that of the new one and stays.
+    pub(crate) fn end(&mut self, at: Timestamp) {
+        if self.began.is_some_and(|began| began <= at) {
+            self.cursor.clear(at);
+        }
     }
 
     pub(crate) fn look_up(&self, address: strata_address::Avma) -> Option<&Method> {
@@ -44,19 +74,34 @@ impl ManagedCode {
     }
 }
 
+/// What is missing from the streams of one process, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Events that the runtime dropped.
+    pub(crate) lost: u64,
+    /// Events that came but whose content is not what such an event holds.
+    pub(crate) undecodable: u64,
+    /// Bodies that were told of without a name, and that nothing else named.
+    pub(crate) nameless: u64,
+}
+
 /// Gathers what the streams of one process say.
 #[derive(Debug, Default)]
 pub(crate) struct ManagedReader {
     bodies: Vec<Body>,
+    /// Bodies told of without a name: where, and the runtime's id of the method.
+    nameless: FxHashSet<(AvmaRange, u64)>,
     unloads: Vec<(Timestamp, AvmaRange)>,
     modules: FxHashMap<u64, Box<str>>,
-    events_lost: u64,
+    began: Option<Timestamp>,
+    missing: Missing,
     damage: Vec<(String, u64, String)>,
 }
 
 #[derive(Debug)]
 struct Body {
     range: AvmaRange,
+    method_id: u64,
     module_id: u64,
     /// When it came to be; `None`: before the stream began.
     born: Option<Timestamp>,
@@ -68,15 +113,22 @@ impl ManagedReader {
     pub(crate) fn read(&mut self, file: &str, kind: StreamKind, bytes: &[u8], monotonic_offset_ns: i64) {
         let mut decoder = Decoder::new();
         let mut trace: Option<TraceInfo> = None;
+        let on_our_clock = |trace: Option<&TraceInfo>, ticks| {
+            let nanoseconds = trace.map_or(ticks, |trace| trace.nanoseconds(ticks));
+            Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()))
+        };
         let mut sink = |item: Item<'_>| match item {
-            Item::Trace(info) => trace = Some(info),
+            Item::Trace(info) => {
+                let began = on_our_clock(Some(&info), info.sync_ticks);
+                self.began = Some(self.began.map_or(began, |earlier| earlier.min(began)));
+                trace = Some(info);
+            }
             Item::Event(event) => {
-                let ticks = event.header.time;
-                let nanoseconds = trace.as_ref().map_or(ticks, |trace| trace.nanoseconds(ticks));
-                let at = Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()));
-                // A payload that is too short names nothing; the decoder's summary counts damaged blocks.
-                if let Ok(Some(event)) = RuntimeEvent::decode(&event) {
-                    self.take(event, at, kind);
+                let at = on_our_clock(trace.as_ref(), event.header.time);
+                match RuntimeEvent::decode(&event) {
+                    Ok(Some(event)) => self.take(event, at, kind),
+                    Ok(None) => {}
+                    Err(_) => self.missing.undecodable = self.missing.undecodable.saturating_add(1),
                 }
             }
             _ => {}
@@ -85,7 +137,8 @@ impl ManagedReader {
             Ok(summary) => summary,
             Err(refused) => return self.damage.push((file.to_owned(), 0, refused.to_string())),
         };
-        self.events_lost = self.events_lost.saturating_add(summary.loss.lost.saturating_add(summary.loss.unknown));
+        let lost = summary.loss.lost.saturating_add(summary.loss.unknown);
+        self.missing.lost = self.missing.lost.saturating_add(lost);
         if summary.problems.total() > 0 {
             self.damage.push((file.to_owned(), summary.bytes, damaged_parts(summary.problems.total())));
         } else if summary.end != StreamEnd::Complete {
@@ -125,48 +178,75 @@ impl ManagedReader {
     }
 
     fn body(&mut self, event: &MethodEvent<'_>, born: Option<Timestamp>, source: NameSource) {
+        let Some(range) = event.range() else { return };
         // Without a name (a method announced at a lower level of detail) another event has to tell it.
-        let (Some(range), Some(names)) = (event.range(), &event.names) else { return };
+        let Some(names) = &event.names else {
+            self.nameless.insert((range, event.method_id));
+            return;
+        };
         let (namespace, name) = (names.namespace.to_string(), names.name.to_string());
         let method = Method {
             name: method_name::display(&namespace, &name, &names.signature.to_string()),
             module_path: Box::default(),
             kind: kind_of(event, &namespace, &name),
             source,
+            home: home_of(event),
         };
-        self.bodies.push(Body { range, module_id: event.module_id, born, method });
+        self.bodies.push(Body { range, method_id: event.method_id, module_id: event.module_id, born, method });
     }
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
-        let Self { mut bodies, unloads, modules, events_lost, damage } = self;
-        // The surest first: a body that was seen to be born is not also one from before.
-        bodies.sort_by_key(|body| (body.born.is_none(), body.method.source));
-        let mut seen = FxHashSet::default();
+        let Self { mut bodies, mut nameless, unloads, modules, began, mut missing, damage } = self;
+        for body in &bodies {
+            nameless.remove(&(body.range, body.method_id));
+        }
+        missing.nameless = u64::try_from(nameless.len()).unwrap_or(u64::MAX);
+        // Births first, then lists in the order of how early they tell what was there. (The sort is stable: of two entries
+        // of one list the first comes first.)
+        bodies.sort_by_key(|body| match (body.born, body.method.source) {
+            (Some(_), _) => 0_u8,
+            (None, NameSource::Snapshot) => 1,
+            (None, NameSource::JitEvent) => 2,
+            (None, _) => 3,
+        });
+        let mut seen_born = FxHashSet::default();
+        let mut known_before = FxHashSet::default();
         let mut history = CodeHistory::default();
         let mut methods: Vec<Method> = Vec::with_capacity(bodies.len());
-        for Body { range, module_id, born, mut method } in bodies {
+        for Body { range, method_id, module_id, born, mut method } in bodies {
             let Ok(code) = CodeId::try_from(methods.len()) else { break };
-            method.module_path = modules.get(&module_id).cloned().unwrap_or_default();
             match born {
                 Some(at) => {
-                    seen.insert(range);
+                    seen_born.insert((range, method_id));
                     history.add_load(at, range, code);
                 }
-                None if seen.insert(range) => history.add_before(range, code),
-                None => continue,
+                // A body that was seen to be born is not also one from before; another body in the same place is.
+                None if seen_born.contains(&(range, method_id)) || !known_before.insert(range) => continue,
+                None => history.add_before(range, code),
             }
+            method.module_path = modules.get(&module_id).cloned().unwrap_or_default();
             methods.push(method);
         }
         for (at, range) in unloads {
             history.add_unload(at, range);
         }
-        ManagedCode { methods, cursor: history.cursor(), events_lost, damage }
+        ManagedCode { methods, cursor: history.cursor(), began, missing, damage }
     }
 }
 
 fn damaged_parts(count: u64) -> String {
     if count == 1 { "a part is damaged or cut".to_owned() } else { format!("{count} parts are damaged or cut") }
+}
+
+fn home_of(event: &MethodEvent<'_>) -> Home {
+    if event.flags.is_jit_helper() {
+        Home::Runtime
+    } else if event.flags.is_jitted() || event.flags.is_dynamic() {
+        Home::Memory
+    } else {
+        Home::Image
+    }
 }
 
 fn kind_of(event: &MethodEvent<'_>, namespace: &str, name: &str) -> CodeKind {

@@ -7,9 +7,10 @@ use crate::native::{KernelIdentity, Symbols};
 use crate::replay::{Measure, Replay};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
+use strata_perfdata::record::RecordData;
 use strata_perfdata::{FileError, PerfData};
-use strata_profile::{Gap, Profile, ProfileBuilder, RecordingInfo, Timestamp};
-use strata_recording::{Manifest, Recording, RuntimeProcess};
+use strata_profile::{Gap, Loss, Profile, ProfileBuilder, RecordingInfo, Timestamp};
+use strata_recording::{Manifest, Recording, RuntimeProcess, Stop};
 
 /// Why a recording gives no profile at all. Lesser damage is in the profile's loss.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +52,13 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
     let versions = manifest.runtimes.iter().map(|runtime| (runtime.pid, runtime.version.clone())).collect();
     let mut replay = Replay::new(&mut builder, namer, measure, versions);
     let mut damage = Vec::new();
+    let mut throttled = 0_u64;
     for item in perf.records_by_time() {
         match item {
-            Ok(at) => replay.take(&at.record),
+            Ok(at) => {
+                throttled = throttled.saturating_add(u64::from(matches!(at.record.data, RecordData::Throttle(_))));
+                replay.take(&at.record);
+            }
             Err(problem) => damage.push(Gap::FileCut {
                 file: "perf.data".to_owned(),
                 offset: problem.offset,
@@ -67,6 +72,7 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
     }
     let loss = builder.loss_mut();
     loss.gaps.extend(damage);
+    count_what_the_recorder_saw(loss, throttled, manifest.stopped.as_ref());
     if manifest.sampling.user_only {
         loss.gaps.push(Gap::KernelNotSampled);
     }
@@ -78,6 +84,17 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
         profile.recording.end = last;
     }
     Ok(profile)
+}
+
+/// Adds what the recorder counted to what the samples' file tells of loss. Lost and throttled records are in both, as far as
+/// the file goes.
+fn count_what_the_recorder_saw(loss: &mut Loss, throttled: u64, stop: Option<&Stop>) {
+    loss.throttled = throttled;
+    if let Some(stop) = stop {
+        loss.perf_records = loss.perf_records.max(stop.lost_records);
+        loss.throttled = loss.throttled.max(stop.throttled);
+        loss.unreadable_records = stop.unreadable_records;
+    }
 }
 
 fn info(manifest: &Manifest) -> RecordingInfo {
@@ -110,7 +127,9 @@ fn read_streams(recording: &Recording, runtime: &RuntimeProcess, builder: &mut P
         }
     }
     let mut code = reader.finish();
-    loss.runtime_events = loss.runtime_events.saturating_add(code.events_lost);
+    loss.runtime_events = loss.runtime_events.saturating_add(code.missing.lost);
+    loss.undecodable_events = loss.undecodable_events.saturating_add(code.missing.undecodable);
+    loss.nameless_methods = loss.nameless_methods.saturating_add(code.missing.nameless);
     let damage = std::mem::take(&mut code.damage).into_iter();
     loss.gaps.extend(damage.map(|(file, offset, problem)| Gap::FileCut { file, offset, problem }));
     code
@@ -119,4 +138,21 @@ fn read_streams(recording: &Recording, runtime: &RuntimeProcess, builder: &mut P
 fn boot_id(files: &dyn Files) -> Option<String> {
     let bytes = files.read(&crate::files::FilePath::on_host("/proc/sys/kernel/random/boot_id")).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_counted_is_counted_once() {
+        let stop = Stop { lost_records: 5, throttled: 2, unreadable_records: 1, ..Stop::default() };
+        for (lost, throttled, stop, expected) in
+            [(5, 2, Some(&stop), (5, 2, 1)), (3, 4, Some(&stop), (5, 4, 1)), (3, 4, None, (3, 4, 0))]
+        {
+            let mut loss = Loss { perf_records: lost, ..Loss::default() };
+            count_what_the_recorder_saw(&mut loss, throttled, stop);
+            assert_eq!((loss.perf_records, loss.throttled, loss.unreadable_records), expected);
+        }
+    }
 }

@@ -26,8 +26,6 @@ pub enum Found {
     LiveMemory,
     /// Beyond the last frame that the kernel's chain had, as in earlier whole stacks of the same thread.
     KnownRoot,
-    /// In a stack that the runtime itself walked.
-    RuntimeStack,
 }
 
 impl Found {
@@ -41,7 +39,6 @@ impl Found {
             Found::KernelChain => "kernel chain",
             Found::LiveMemory => "live memory",
             Found::KnownRoot => "known root",
-            Found::RuntimeStack => "runtime stack",
         }
     }
 }

@@ -8,15 +8,16 @@ use crate::{Cut, Found, StackEnd};
 
 const VERSION: u8 = 1;
 
-const FOUND: [Found; 8] = [
-    Found::Ip,
-    Found::Cfi,
-    Found::FramePointer,
-    Found::Instructions,
-    Found::KernelChain,
-    Found::LiveMemory,
-    Found::RuntimeStack,
-    Found::KnownRoot,
+/// A way's code is its place here. Recordings keep the codes, so a place that is free stays free.
+const FOUND: [Option<Found>; 8] = [
+    Some(Found::Ip),
+    Some(Found::Cfi),
+    Some(Found::FramePointer),
+    Some(Found::Instructions),
+    Some(Found::KernelChain),
+    Some(Found::LiveMemory),
+    None,
+    Some(Found::KnownRoot),
 ];
 
 const CUTS: [Cut; 7] = [
@@ -47,14 +48,14 @@ pub fn encode(end: StackEnd, found: impl Iterator<Item = Found>, into: &mut Vec<
             Some((same, count)) if *same == found && *count < u8::MAX => *count += 1,
             _ => {
                 if let Some((found, count)) = run {
-                    into.extend([code_of(&FOUND, &found), count]);
+                    into.extend([code_of(&FOUND, &Some(found)), count]);
                 }
                 run = Some((found, 1));
             }
         }
     }
     if let Some((found, count)) = run {
-        into.extend([code_of(&FOUND, &found), count]);
+        into.extend([code_of(&FOUND, &Some(found)), count]);
     }
 }
 
@@ -73,7 +74,7 @@ impl StackNote<'_> {
             .chunks_exact(2)
             .map_while(|pair| {
                 let [code, count] = pair else { return None };
-                let found = FOUND.get(usize::from(*code)).copied()?;
+                let found = FOUND.get(usize::from(*code)).copied()??;
                 (*count > 0).then(|| std::iter::repeat_n(found, usize::from(*count)))
             })
             .flatten()
@@ -97,7 +98,8 @@ mod tests {
     #[test]
     fn every_end_and_every_way_survives() {
         for end in std::iter::once(StackEnd::Root).chain(CUTS.map(StackEnd::Cut)) {
-            let found: Vec<Found> = FOUND.into_iter().flat_map(|found| std::iter::repeat_n(found, 300)).collect();
+            let found: Vec<Found> =
+                FOUND.into_iter().flatten().flat_map(|found| std::iter::repeat_n(found, 300)).collect();
             let mut bytes = Vec::new();
             encode(end, found.iter().copied(), &mut bytes);
             bytes.extend([0; 6]);
@@ -113,5 +115,7 @@ mod tests {
             assert!(decode(bytes).is_none(), "{bytes:?}");
         }
         assert_eq!(decode(&[1, 0, 99, 4, 0, 4]).unwrap().found().count(), 0);
+        assert_eq!(decode(&[1, 0, 6, 4, 0, 4]).unwrap().found().count(), 0, "a free place is no way");
+        assert_eq!(decode(&[1, 0, 7, 1]).unwrap().found().collect::<Vec<_>>(), [Found::KnownRoot]);
     }
 }

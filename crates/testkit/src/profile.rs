@@ -172,7 +172,11 @@ pub fn mixed() -> Profile {
 
     let loss = sketch.builder().loss_mut();
     loss.perf_records = 3;
+    loss.unreadable_records = 2;
+    loss.throttled = 1;
     loss.runtime_events = 1;
+    loss.undecodable_events = 6;
+    loss.nameless_methods = 1;
     loss.gaps.push(Gap::NoRuntimeEvents { pid: 77, reason: "no diagnostics socket".to_owned() });
     loss.gaps.push(Gap::FileCut { file: "perf.data".to_owned(), offset: 4096, problem: "record of size 0".to_owned() });
     loss.gaps.push(Gap::KernelSymbols { reason: "kptr_restrict is 2".to_owned() });

@@ -54,11 +54,13 @@ impl Ring {
         self.position(|page| unsafe { &raw mut (*page).data_tail })
     }
 
-    /// Hands each complete record (its bytes, header included) to `take` and frees its place.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+    /// Hands each complete record (its bytes, header included) to `take` and frees its place. Gives how often what was left
+    /// had to be thrown away unread: once, if a record stated a size that it cannot have.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         let head = self.head().load(Ordering::Acquire);
         let mut tail = self.tail().load(Ordering::Relaxed);
         let mut wrapped = Vec::new();
+        let mut thrown_away = 0;
         while tail < head {
             let mut header = [0; 8];
             self.copy(tail, &mut header);
@@ -67,6 +69,7 @@ impl Ring {
             // The kernel never writes such a size; if it did, what follows could not be trusted.
             if size < header.len() || head - tail < size as u64 {
                 tail = head;
+                thrown_away = 1;
                 break;
             }
             let start = (tail % self.data_size.get() as u64) as usize;
@@ -82,6 +85,7 @@ impl Ring {
             tail += size as u64;
         }
         self.tail().store(tail, Ordering::Release);
+        thrown_away
     }
 
     fn data(&self) -> *const u8 {
@@ -108,5 +112,47 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping made in `map`; nothing refers to it any more.
         let _ = unsafe { munmap(self.base.as_ptr(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring without a kernel behind it, whose data are these bytes.
+    fn ring_of(data: &[u8]) -> Ring {
+        let mapped = 2 * PAGE;
+        // SAFETY: a fresh private mapping at an address of the kernel's choice; nothing else refers to it.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(ptr::null_mut(), mapped, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        };
+        let base = NonNull::new(base.unwrap()).unwrap();
+        let ring = Ring { base, mapped, data_offset: PAGE, data_size: NonZeroUsize::new(PAGE).unwrap() };
+        assert!(data.len() <= PAGE);
+        // SAFETY: the data area is a page, and the mapping is fresh.
+        unsafe { ptr::copy_nonoverlapping(data.as_ptr(), base.as_ptr().cast::<u8>().add(PAGE), data.len()) };
+        ring.head().store(data.len() as u64, Ordering::Release);
+        ring
+    }
+
+    fn record(stated: u16, body: usize) -> Vec<u8> {
+        let mut bytes = vec![9, 0, 0, 0, 0, 0];
+        bytes.extend(stated.to_le_bytes());
+        bytes.resize(8 + body, 7);
+        bytes
+    }
+
+    #[test]
+    fn what_is_thrown_away_is_counted() {
+        let whole = [record(16, 8), record(24, 16)].concat();
+        let too_small = [record(16, 8), record(4, 8), record(16, 8)].concat();
+        let too_long = [record(16, 8), record(64, 8)].concat();
+        for (data, taken, thrown_away) in [(whole, 2, 0), (too_small, 1, 1), (too_long, 1, 1)] {
+            let mut ring = ring_of(&data);
+            let mut sizes = Vec::new();
+            assert_eq!(ring.drain(|bytes| sizes.push(bytes.len())), thrown_away, "{sizes:?}");
+            assert_eq!(sizes.len(), taken);
+            assert_eq!(ring.drain(|_| panic!("the ring is empty")), 0);
+        }
     }
 }

@@ -148,7 +148,7 @@ impl Sampler {
 
     fn fill(&mut self) {
         for (_, ring) in self.processors.iter_mut().filter_map(|processor| processor.output.as_mut()) {
-            ring.drain(|bytes| {
+            let thrown_away = ring.drain(|bytes| {
                 let record = Record::parse(bytes, &self.format).ok();
                 if let (Some(inherited), Some(RecordData::Fork(life))) =
                     (&mut self.inherited, record.map(|record| record.data))
@@ -160,10 +160,11 @@ impl Sampler {
                     None => self.unreadable += 1,
                 }
             });
+            self.unreadable += thrown_away;
         }
     }
 
-    /// Records that could not be read; the kernel writes none such, so each is a bug worth seeing.
+    /// Records that could not be read (the rest of a ring that was thrown away counts as one); the kernel writes none such, so each is a bug worth seeing.
     pub(crate) fn unreadable(&self) -> u64 {
         self.unreadable
     }

@@ -1,0 +1,129 @@
+use super::*;
+use crate::code_map::CodeHistory;
+use crate::elf::{ElfSymbols, SymbolSource};
+use crate::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
+use crate::native::KernelIdentity;
+use std::path::Path;
+use strata_address::AvmaRange;
+use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
+use strata_profile::{RecordingInfo, Tier};
+
+const PID: u32 = 7;
+const PAGE: u64 = 0x1000;
+
+/// The one file that is there is this test's own program.
+struct OnlyThisProgram;
+
+fn this_program() -> Vec<u8> {
+    std::fs::read(std::env::current_exe().unwrap()).unwrap()
+}
+
+impl Files for OnlyThisProgram {
+    fn read(&self, path: &FilePath) -> Result<FileBytes, FileError> {
+        if path.path() != Path::new("/app/program") {
+            return Err(FileError::NotFound { path: path.path().to_owned() });
+        }
+        Ok(FileBytes::new(this_program(), FileOrigin::Given))
+    }
+}
+
+/// File offset of a page of this program whose code has a name a few bytes after its start.
+fn page_of_code() -> u64 {
+    let bytes = this_program();
+    let symbols = ElfSymbols::parse(&bytes).unwrap();
+    let named = |page: &u64| {
+        let symbol = symbols.layout().rva_of_file_offset(page + 0x10).and_then(|rva| symbols.lookup(rva));
+        symbol.is_some_and(|symbol| symbol.source != SymbolSource::UnwindTable)
+    };
+    (0..bytes.len() as u64).step_by(0x1000).find(named).unwrap()
+}
+
+fn method(home: Home) -> Method {
+    Method {
+        name: "Method".to_owned(),
+        module_path: Box::default(),
+        kind: match home {
+            Home::Memory => CodeKind::Jit(Tier::OptimizedTier1),
+            Home::Image => CodeKind::ReadyToRun,
+            Home::Runtime => CodeKind::Stub,
+        },
+        source: NameSource::Snapshot,
+        home,
+    }
+}
+
+fn method_range() -> AvmaRange {
+    AvmaRange::sized(Avma(PAGE), 0x100).unwrap()
+}
+
+fn namer(home: Home, history: CodeHistory) -> Namer<'static> {
+    let code = ManagedCode::of(vec![method(home)], history);
+    Namer::new(FxHashMap::from_iter([(PID, code)]), Symbols::new(&OnlyThisProgram, KernelIdentity::Other))
+}
+
+fn map(namer: &mut Namer<'_>, path: &str, file_offset: u64) {
+    let identity = MmapIdentity::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+    let mapping = Mmap {
+        task: TaskId { pid: PID.cast_signed(), tid: PID.cast_signed() },
+        start: Avma(PAGE),
+        length: PAGE,
+        file_offset,
+        filename: path.as_bytes(),
+        is_data: false,
+        more: Some(Mmap2Fields { identity, protection: 5, flags: 2 }),
+    };
+    namer.mappings.mapped(PID, &mapping);
+    namer.changed(PID);
+}
+
+/// Whether a body of `home` is believed where `path` is mapped with this offset.
+fn check(home: Home, path: &str, file_offset: u64, believed: bool) {
+    let mut history = CodeHistory::default();
+    history.add_before(method_range(), 0);
+    let mut namer = namer(home, history);
+    assert_eq!(namer.name(PID, Avma(PAGE + 0x10)).name, "Method", "nothing is known to be mapped");
+    map(&mut namer, path, file_offset);
+    let named = namer.name(PID, Avma(PAGE + 0x10));
+    assert_eq!(named.name == "Method", believed, "{home:?} in {path}+{file_offset:#x}: {named:?}");
+    namer.gone(PID, Timestamp(1));
+    assert_ne!(namer.name(PID, Avma(PAGE + 0x10)).name, "Method", "another program runs");
+}
+
+#[test]
+fn a_newer_mapping_takes_the_name_away() {
+    let code = page_of_code();
+    let behind_its_segments = 1 << 40;
+    for (path, offset, [memory, image, runtime]) in [
+        ("//anon", 0, [true, true, true]),
+        ("/memfd:doublemapper (deleted)", 0, [true, true, true]),
+        ("/app/System.Linq.dll", 0, [false, true, true]),
+        ("/app/System.Linq.DLL (deleted)", 0, [false, true, true]),
+        ("/lib/libc.so.6", 0, [false, false, false]),
+        ("/lib/libnew.so (deleted)", 0, [false, false, false]),
+        ("[vdso]", 0, [false, false, false]),
+        ("/app/libcoreclr.so", 0, [false, false, true]),
+        ("/app/program", code, [false, false, false]),
+        ("/app/program", behind_its_segments, [false, true, true]),
+    ] {
+        check(Home::Memory, path, offset, memory);
+        check(Home::Image, path, offset, image);
+        check(Home::Runtime, path, offset, runtime);
+    }
+}
+
+#[test]
+fn a_method_that_was_not_there_yet_is_looked_up_again() {
+    const MS: u64 = 1_000_000;
+    let mut history = CodeHistory::default();
+    history.add_load(Timestamp(50 * MS), method_range(), 0);
+    let mut namer = namer(Home::Memory, history);
+    map(&mut namer, "//anon", 0);
+    let mut builder = ProfileBuilder::new(RecordingInfo::default());
+    let frames = [10 * MS, 50 * MS - MS / 2, 60 * MS].map(|at| {
+        namer.advance(PID, Timestamp(at));
+        namer.user(&mut builder, PID, Avma(PAGE + 0x10), Found::Ip)
+    });
+    let profile = builder.finish();
+    let names = frames.map(|frame| profile.function_of(frame).name.as_str());
+    assert_eq!(names, ["[.NET code at 0x1010]", "Method", "Method"]);
+}

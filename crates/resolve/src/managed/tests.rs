@@ -1,0 +1,111 @@
+use super::*;
+use strata_address::Avma;
+use strata_nettrace::runtime::RUNTIME_PROVIDER;
+use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
+
+const MS: u64 = 1_000_000;
+
+fn range(start: u64) -> AvmaRange {
+    AvmaRange::sized(Avma(start), 0x40).unwrap()
+}
+
+fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
+    let method_id = name.bytes().fold(0, |id, byte| id * 256 + u64::from(byte));
+    let method = Method {
+        name: name.to_owned(),
+        module_path: Box::default(),
+        kind: CodeKind::Jit(Tier::QuickJitted),
+        source,
+        home: Home::Memory,
+    };
+    Body { range: range(start), method_id, module_id: 0, born: born.map(|at| Timestamp(at * MS)), method }
+}
+
+/// The names at one address at these milliseconds.
+fn check(bodies: Vec<Body>, expected: &[(u64, Option<&str>)]) {
+    let mut code = ManagedReader { bodies, ..ManagedReader::default() }.finish();
+    for (at, name) in expected {
+        code.advance(Timestamp(at * MS));
+        assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), *name, "after {at} ms");
+    }
+}
+
+#[test]
+fn a_body_keeps_its_name_until_another_is_born_in_its_place() {
+    use NameSource::{JitEvent, Rundown, Snapshot};
+    let (a, b) = (|source| body("A", 0x1000, None, source), |born, source| body("B", 0x1000, born, source));
+    check(vec![b(Some(50), JitEvent), a(Snapshot)], &[(10, Some("A")), (50, Some("B")), (90, Some("B"))]);
+    // The list at the end tells of B once more, and of A never: B is still not from before its birth.
+    check(vec![b(Some(50), JitEvent), b(None, Rundown)], &[(10, None), (50, Some("B"))]);
+    check(
+        vec![b(Some(50), JitEvent), b(None, Rundown), a(Snapshot), a(Rundown)],
+        &[(10, Some("A")), (50, Some("B")), (90, Some("B"))],
+    );
+    // Without any birth the list at the beginning knows better what was there before than the one at the end.
+    check(vec![b(None, Rundown), a(Snapshot)], &[(10, Some("A")), (90, Some("A"))]);
+    check(vec![b(None, JitEvent), a(Snapshot)], &[(10, Some("A"))]);
+}
+
+#[test]
+fn another_program_under_the_same_number_has_none_of_the_code() {
+    let code = |began| {
+        let bodies =
+            vec![body("A", 0x1000, None, NameSource::Snapshot), body("B", 0x1000, Some(80), NameSource::JitEvent)];
+        ManagedReader { bodies, began: Some(Timestamp(began * MS)), ..ManagedReader::default() }.finish()
+    };
+    let name = |code: &ManagedCode| code.look_up(Avma(0x1010)).map(|method| method.name.clone());
+
+    let mut attached = code(5);
+    attached.advance(Timestamp(10 * MS));
+    assert_eq!(name(&attached).as_deref(), Some("A"));
+    attached.end(Timestamp(20 * MS));
+    assert_eq!(name(&attached), None);
+    attached.advance(Timestamp(80 * MS));
+    assert_eq!(name(&attached).as_deref(), Some("B"), "what is born later is there");
+
+    let mut launched = code(30);
+    launched.end(Timestamp(20 * MS));
+    assert_eq!(name(&launched).as_deref(), Some("A"), "the runtime began after the program did");
+}
+
+/// A load event of version 2, brief or with its name.
+fn load(method_id: u64, start: u64, name: Option<&str>) -> Vec<u8> {
+    let mut bytes = method_id.to_le_bytes().to_vec();
+    bytes.extend(0_u64.to_le_bytes());
+    bytes.extend(start.to_le_bytes());
+    bytes.extend(0x40_u32.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(8_u32.to_le_bytes());
+    for text in name.map(|name| ["N.T", name, "void ()"]).into_iter().flatten() {
+        bytes.extend(utf16(text));
+    }
+    bytes.extend([0; 2]);
+    bytes.extend([0; 8]);
+    bytes
+}
+
+#[test]
+fn events_that_tell_no_name_are_counted() {
+    let definitions =
+        [Definition::native(1, RUNTIME_PROVIDER, 141, 2), Definition::native(2, RUNTIME_PROVIDER, 143, 2)];
+    let mut whole = load(1, 0x1000, Some("A"));
+    let events = [
+        (1, load(1, 0x1000, None)),
+        (2, whole.clone()),
+        (1, load(2, 0x2000, None)),
+        (1, load(2, 0x2000, None)),
+        (2, whole.split_off(30)),
+    ];
+    let blobs = events.into_iter().zip(1..).fold(Blobs::compressed(), |blobs, ((metadata, payload), sequence)| {
+        blobs.with(Blob { metadata, payload, sequence, capture_thread: 9, time: 2_000, ..Blob::default() })
+    });
+    let stream = Stream::with_trace().metadata(&definitions).events(&blobs).end();
+    let mut reader = ManagedReader::default();
+    reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 500);
+    let mut code = reader.finish();
+    assert_eq!(code.damage, []);
+    assert_eq!(code.missing, Missing { lost: 0, undecodable: 1, nameless: 1 });
+    assert_eq!(code.began, Some(Timestamp(500)), "the trace object's time on the recorder's clock");
+    code.advance(Timestamp(1_500));
+    assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), Some("N.T.A()"));
+}
