@@ -51,13 +51,8 @@ impl Processes {
         }
     }
 
-    /// A process replaced its program: nothing of before is mapped.
-    pub(crate) fn executed(&mut self, pid: u32) {
-        self.spaces.remove(&pid);
-    }
-
-    /// A process ended.
-    pub(crate) fn ended(&mut self, pid: u32) {
+    /// A process ended, or replaced its program: nothing of before is mapped.
+    pub(crate) fn forget(&mut self, pid: u32) {
         self.spaces.remove(&pid);
     }
 }
