@@ -12,7 +12,8 @@ use strata_perfdata::record::{
     RegsAbi, Sample, SampleId, TaskId, sample_type,
 };
 use strata_perfdata::{
-    AttrFlags, BuildId, CLOCK_MONOTONIC, EventAttr, EventDescription, Features, Sampling, WriteError, Writer,
+    AttrFlags, Began, BuildId, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
+    WriteError, Writer,
 };
 use strata_stack::{StackEnd, note};
 use strata_unwind::{FoundFrame, SampledStack, Unwinder};
@@ -37,6 +38,7 @@ pub(crate) struct SampleWriter {
     writer: Writer<File>,
     ring_format: RecordFormat,
     processes: Processes,
+    living: LivingThreads,
     memory: LiveMemory,
     unwinder: Unwinder,
     frames: Vec<FoundFrame>,
@@ -53,6 +55,7 @@ impl SampleWriter {
             writer,
             ring_format: config.ring_format(),
             processes: Processes::default(),
+            living: LivingThreads::default(),
             memory: LiveMemory::default(),
             unwinder: Unwinder::new(),
             frames: Vec::new(),
@@ -106,6 +109,7 @@ impl SampleWriter {
     pub(crate) fn existing_thread(&mut self, pid: u32, tid: u32, now_ns: u64) -> Result<(), WriteError> {
         let Some(name) = proc::thread_name(pid, tid) else { return Ok(()) };
         let task = task(pid, tid);
+        self.living.seen(task);
         self.writer.push(&Record {
             misc: Misc::USER,
             id: at(task, now_ns),
@@ -129,18 +133,21 @@ impl SampleWriter {
                 self.processes.mapped(pid, mapping);
             }
             RecordData::Comm(comm) if comm.exec => {
-                let pid = comm.task.pid.unsigned_abs();
-                self.processes.executed(pid);
-                self.unwinder.forget_process(pid);
+                self.living.executed(comm.task);
+                self.forget_process(comm.task.pid.unsigned_abs());
             }
+            RecordData::Comm(comm) => self.living.seen(comm.task),
             RecordData::Fork(life) => {
-                self.processes.forked(life.parent.pid.unsigned_abs(), life.task.pid.unsigned_abs());
+                let child = life.task.pid.unsigned_abs();
+                if self.living.began(life) == Began::Process {
+                    self.forget_process(child);
+                }
+                self.processes.forked(life.parent.pid.unsigned_abs(), child);
             }
             RecordData::Exit(life) => {
                 self.unwinder.forget_thread(life.task.tid.unsigned_abs());
-                if life.task.pid == life.task.tid {
-                    self.processes.ended(life.task.pid.unsigned_abs());
-                    self.unwinder.forget_process(life.task.pid.unsigned_abs());
+                if self.living.ended(life) == Ended::Process {
+                    self.forget_process(life.task.pid.unsigned_abs());
                 }
             }
             RecordData::Lost { lost, .. } | RecordData::LostSamples { lost } => self.counts.lost += lost,
@@ -151,8 +158,16 @@ impl SampleWriter {
         self.writer.record(bytes)
     }
 
+    /// What was known of a process holds no longer: it ended, or replaced its program.
+    fn forget_process(&mut self, pid: u32) {
+        self.processes.forget(pid);
+        self.unwinder.forget_process(pid);
+    }
+
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Result<(), WriteError> {
-        let TaskId { pid, tid } = record.id.task.unwrap_or_default();
+        let task = record.id.task.unwrap_or_default();
+        self.living.seen(task);
+        let TaskId { pid, tid } = task;
         let (pid, tid) = (pid.unsigned_abs(), tid.unsigned_abs());
         self.words.clear();
         self.user_chain.clear();
@@ -160,7 +175,7 @@ impl SampleWriter {
         split_chain(sample.callchain, &mut self.words, &mut self.user_chain);
         let end = match user_stack(pid, tid, sample, &self.user_chain) {
             Some(stack) => {
-                self.unwinder.unwind(self.processes.space(pid), &stack, &mut self.memory.of(pid), &mut self.frames)
+                self.unwinder.unwind(self.processes.space(pid), &stack, &mut self.memory.of(pid, tid), &mut self.frames)
             }
             // Only the kernel ran, as in its own threads or in a process that is ending.
             None => StackEnd::Root,

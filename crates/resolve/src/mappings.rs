@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use strata_address::{Avma, AvmaRange, RangeMap};
+pub(crate) use strata_perfdata::record::MappedAs;
 use strata_perfdata::record::{Mmap, MmapIdentity};
 
 /// One executable mapping.
@@ -15,25 +16,9 @@ pub(crate) struct Mapping {
     pub(crate) build_id: Option<Box<[u8]>>,
 }
 
-/// What the memory of a mapping is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MappedAs {
-    /// A file that may be an image.
-    File,
-    /// The kernel's page of code for processes.
-    Vdso,
-    /// Memory without a file, or with one that exists only in memory: where runtimes write code. Never a module.
-    Memory,
-}
-
 impl Mapping {
     pub(crate) fn mapped_as(&self) -> MappedAs {
-        let in_memory = ["//", "/memfd:", "/dev/", "/SYSV"];
-        match &*self.path {
-            "[vdso]" => MappedAs::Vdso,
-            path if path.starts_with('/') && !in_memory.iter().any(|prefix| path.starts_with(prefix)) => MappedAs::File,
-            _ => MappedAs::Memory,
-        }
+        MappedAs::of_path(self.path.as_bytes())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::frames::Namer;
 use rustc_hash::FxHashMap;
 use strata_address::Avma;
 use strata_perfdata::record::{ChainContext, ChainEntry, Comm, Record, RecordData, Sample as SampleRecord, TaskId};
+use strata_perfdata::{Began, Ended, LivingThreads};
 use strata_profile::{
     Cut, Found, Process, ProcessId, ProfileBuilder, Sample, StackEnd, StackId, Thread, ThreadId, Timestamp,
 };
@@ -19,6 +20,7 @@ pub(crate) struct Replay<'f, 'b> {
     counts_time: bool,
     processes: FxHashMap<u32, ProcessId>,
     threads: FxHashMap<(u32, u32), ThreadId>,
+    living: LivingThreads,
     runtime_versions: FxHashMap<u32, Option<String>>,
     last: Timestamp,
 }
@@ -46,6 +48,7 @@ impl<'f, 'b> Replay<'f, 'b> {
             counts_time: measure.counts_time,
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
+            living: LivingThreads::default(),
             runtime_versions,
             last: Timestamp::default(),
         }
@@ -78,16 +81,17 @@ impl<'f, 'b> Replay<'f, 'b> {
             RecordData::Comm(comm) => self.comm(comm),
             RecordData::Fork(life) => {
                 let (parent, child) = (life.parent.pid.unsigned_abs(), life.task.pid.unsigned_abs());
+                if self.living.began(life) == Began::Process {
+                    self.forget_process(child);
+                }
                 self.namer.mappings.forked(parent, child);
                 self.inherit_names(life.parent, life.task);
             }
             RecordData::Exit(life) => {
                 let (pid, tid) = ids(life.task);
                 self.threads.remove(&(pid, tid));
-                if pid == tid {
-                    self.processes.remove(&pid);
-                    self.namer.mappings.gone(pid);
-                    self.namer.changed(pid);
+                if self.living.ended(life) == Ended::Process {
+                    self.forget_process(pid);
                 }
             }
             RecordData::Lost { lost, .. } | RecordData::LostSamples { lost } => {
@@ -98,10 +102,20 @@ impl<'f, 'b> Replay<'f, 'b> {
         }
     }
 
+    /// A process ended; its number may come again.
+    fn forget_process(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+        self.threads.retain(|(process, _), _| *process != pid);
+        self.namer.mappings.gone(pid);
+        self.namer.changed(pid);
+    }
+
     fn comm(&mut self, comm: &Comm<'_>) {
         let (pid, tid) = ids(comm.task);
         let name = String::from_utf8_lossy(comm.name).into_owned();
+        self.living.seen(comm.task);
         if comm.exec {
+            self.living.executed(comm.task);
             self.namer.mappings.gone(pid);
             self.namer.changed(pid);
         }
@@ -142,7 +156,9 @@ impl<'f, 'b> Replay<'f, 'b> {
     }
 
     fn sample(&mut self, record: &Record<'_>, sample: &SampleRecord<'_>) {
-        let (pid, tid) = ids(record.id.task.unwrap_or_default());
+        let task = record.id.task.unwrap_or_default();
+        self.living.seen(task);
+        let (pid, tid) = ids(task);
         let time = Timestamp(record.time().unwrap_or(self.last.0));
         let thread = self.thread(pid, tid);
         self.namer.advance(pid, time);

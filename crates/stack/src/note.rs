@@ -30,32 +30,52 @@ const CUTS: [Cut; 7] = [
     Cut::Unknown,
 ];
 
-#[expect(clippy::cast_possible_truncation, reason = "the tables have far fewer than 256 entries")]
-fn code_of<T: PartialEq>(table: &[T], value: &T) -> u8 {
-    table.iter().position(|entry| entry == value).map_or(u8::MAX, |index| index as u8)
+/// A way's place in [`FOUND`].
+const fn found_code(found: Found) -> u8 {
+    match found {
+        Found::Ip => 0,
+        Found::Cfi => 1,
+        Found::FramePointer => 2,
+        Found::Instructions => 3,
+        Found::KernelChain => 4,
+        Found::LiveMemory => 5,
+        // 6 is free.
+        Found::KnownRoot => 7,
+    }
+}
+
+/// 0 for a whole stack, else 1 + the reason's place in [`CUTS`].
+const fn end_code(end: StackEnd) -> u8 {
+    match end {
+        StackEnd::Root => 0,
+        StackEnd::Cut(Cut::MemoryNotRead) => 1,
+        StackEnd::Cut(Cut::MemoryChanged) => 2,
+        StackEnd::Cut(Cut::NotCode) => 3,
+        StackEnd::Cut(Cut::NoUnwindData) => 4,
+        StackEnd::Cut(Cut::BadFramePointer) => 5,
+        StackEnd::Cut(Cut::TooDeep) => 6,
+        StackEnd::Cut(Cut::Unknown) => 7,
+    }
 }
 
 /// Appends the note of a stack whose user frames, leaf first, were found like this.
 pub fn encode(end: StackEnd, found: impl Iterator<Item = Found>, into: &mut Vec<u8>) {
     into.push(VERSION);
-    into.push(match end {
-        StackEnd::Root => 0,
-        StackEnd::Cut(cut) => code_of(&CUTS, &cut) + 1,
-    });
+    into.push(end_code(end));
     let mut run: Option<(Found, u8)> = None;
     for found in found {
         match &mut run {
             Some((same, count)) if *same == found && *count < u8::MAX => *count += 1,
             _ => {
                 if let Some((found, count)) = run {
-                    into.extend([code_of(&FOUND, &Some(found)), count]);
+                    into.extend([found_code(found), count]);
                 }
                 run = Some((found, 1));
             }
         }
     }
     if let Some((found, count)) = run {
-        into.extend([code_of(&FOUND, &Some(found)), count]);
+        into.extend([found_code(found), count]);
     }
 }
 
@@ -106,6 +126,18 @@ mod tests {
             let note = decode(&bytes).unwrap();
             assert_eq!(note.end, end);
             assert_eq!(note.found().collect::<Vec<_>>(), found);
+        }
+    }
+
+    /// The numbers are those of recordings that exist: they stay, and each is read back as what was written.
+    #[test]
+    fn numbers_are_places_in_the_tables_that_are_read() {
+        for (place, found) in FOUND.into_iter().enumerate() {
+            assert_eq!(usize::from(found_code(found)), place, "{found:?}");
+        }
+        assert_eq!(end_code(StackEnd::Root), 0);
+        for (place, cut) in CUTS.into_iter().enumerate() {
+            assert_eq!(usize::from(end_code(StackEnd::Cut(cut))), place + 1, "{cut:?}");
         }
     }
 

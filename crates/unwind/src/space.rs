@@ -21,6 +21,20 @@ pub enum Code {
     },
     /// Code that keeps frame pointers and has no call frame information: JIT code, precompiled managed code.
     FramePointers,
+    /// Native code of which nothing is known: an image that has no call frame information, was replaced, or could not be
+    /// read. Compilers leave frame pointers out, so following one could skip callers.
+    Undescribed,
+}
+
+/// What tells the caller of code at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToldBy {
+    /// The image's call frame information.
+    CallFrameInformation,
+    /// The frame pointer.
+    FramePointer,
+    /// Its instructions at most. Images have such code too: stubs of the linker, functions written in assembly.
+    Instructions,
 }
 
 /// The executable mappings of one process at one moment, changed as mapping records arrive.
@@ -79,11 +93,12 @@ impl AddressSpace {
         self.generation
     }
 
-    /// Whether call frame information covers an address; `None` when nothing executable is mapped there.
-    pub(crate) fn is_described(&self, address: Avma) -> Option<bool> {
+    /// What tells the caller of code at an address; `None` when nothing executable is mapped there.
+    pub(crate) fn told_by(&self, address: Avma) -> Option<ToldBy> {
         Some(match self.code_at(address)? {
-            Code::Elf { image, bias } => image.covers(address.0.wrapping_sub(*bias)),
-            Code::FramePointers => false,
+            Code::Elf { image, bias } if image.covers(address.0.wrapping_sub(*bias)) => ToldBy::CallFrameInformation,
+            Code::Elf { .. } | Code::Undescribed => ToldBy::Instructions,
+            Code::FramePointers => ToldBy::FramePointer,
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::leaf::{self, LeafFrame};
 use crate::roots::Roots;
 use crate::sample::{FoundFrame, SampledStack, TargetMemory};
-use crate::space::AddressSpace;
+use crate::space::{AddressSpace, ToldBy};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as CfiError, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
 use strata_address::Avma;
@@ -25,15 +25,15 @@ impl Default for Unwinder {
     }
 }
 
-/// Remembers which addresses call frame information covers: the same return addresses come again and again.
+/// Remembers what tells the callers of addresses: the same return addresses come again and again.
 struct Described {
-    slots: Box<[(u64, Avma, bool); Described::SLOTS]>,
+    slots: Box<[(u64, Avma, ToldBy); Described::SLOTS]>,
 }
 
 impl Default for Described {
     fn default() -> Self {
         // No address space has generation 0.
-        Self { slots: Box::new([(0, Avma(0), false); Self::SLOTS]) }
+        Self { slots: Box::new([(0, Avma(0), ToldBy::Instructions); Self::SLOTS]) }
     }
 }
 
@@ -41,11 +41,11 @@ impl Described {
     /// More than a busy program's distinct return addresses in some milliseconds; 24 bytes each.
     const SLOTS: usize = 2048;
 
-    /// As [`AddressSpace::is_described`].
-    fn look_up(&mut self, space: &AddressSpace, address: Avma) -> Option<bool> {
+    /// As [`AddressSpace::told_by`].
+    fn look_up(&mut self, space: &AddressSpace, address: Avma) -> Option<ToldBy> {
         let slot = &mut self.slots[address.0 as usize % Self::SLOTS];
         if (slot.0, slot.1) != (space.generation(), address) {
-            *slot = (space.generation(), address, space.is_described(address)?);
+            *slot = (space.generation(), address, space.told_by(address)?);
         }
         Some(slot.2)
     }
@@ -138,14 +138,17 @@ impl Unwinder {
     ) -> Step {
         let is_leaf = inner.found == Found::Ip;
         let at = if is_leaf { inner.address } else { look_up(inner.address) };
-        let Some(described) = self.described.look_up(space, at) else { return Step::Stuck(Cut::NotCode) };
-        if described {
+        let Some(told_by) = self.described.look_up(space, at) else { return Step::Stuck(Cut::NotCode) };
+        if told_by == ToldBy::CallFrameInformation {
             return self.step_by_cfi(space, inner, regs, stack);
         }
         if is_leaf && let Some(step) = step_by_instructions(space, inner.address, regs, stack) {
             return step;
         }
-        step_by_frame_pointer(regs, stack)
+        match told_by {
+            ToldBy::FramePointer => step_by_frame_pointer(regs, stack),
+            ToldBy::Instructions | ToldBy::CallFrameInformation => Step::Stuck(Cut::NoUnwindData),
+        }
     }
 
     fn step_by_cfi<M: TargetMemory>(
@@ -258,5 +261,64 @@ fn reconcile(
     match end {
         StackEnd::Root => StackEnd::Cut(Cut::MemoryChanged),
         cut => cut,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::Code;
+    use strata_address::AvmaRange;
+
+    const STACK: u64 = 0x7000;
+
+    /// A target whose code is the same bytes everywhere and whose stack is only in the copy.
+    struct Target(&'static [u8]);
+
+    impl TargetMemory for Target {
+        fn read_word(&mut self, _: Avma) -> Option<u64> {
+            None
+        }
+
+        fn read_code(&mut self, _: Avma, code: &mut [u8]) -> usize {
+            let length = self.0.len().min(code.len());
+            code[..length].copy_from_slice(&self.0[..length]);
+            length
+        }
+    }
+
+    const BODY: &[u8] = &[0xe8, 0, 0, 0, 0];
+    const RET: &[u8] = &[0xc3];
+
+    /// Walks from a leaf at 0x1010 with `frame pointer` at the third stack word: (addresses, ways, end).
+    fn walk(code: Code, instructions: &'static [u8], kernel_chain: &[u64]) -> (Vec<u64>, Vec<Found>, StackEnd) {
+        let mut space = AddressSpace::new();
+        space.map(AvmaRange::new(Avma(0x1000), Avma(0x2000)).unwrap(), code);
+        // A return address for a leaf that returns at once; then what a frame pointer leads to, the last frame.
+        let words = [0x1020_u64, 0, 0, 0x1040, 0, 0];
+        let copy: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let (ip, sp, fp) = (Avma(0x1010), Avma(STACK), Avma(STACK + 16));
+        let sample = SampledStack { process: 1, thread: 1, ip, sp, fp, copy: &copy, kernel_chain };
+        let mut frames = Vec::new();
+        let end = Unwinder::new().unwind(&space, &sample, &mut Target(instructions), &mut frames);
+        (frames.iter().map(|frame| frame.address.0).collect(), frames.iter().map(|frame| frame.found).collect(), end)
+    }
+
+    #[test]
+    fn frame_pointers_are_followed_only_where_code_keeps_them() {
+        let (addresses, _, end) = walk(Code::FramePointers, BODY, &[]);
+        assert_eq!((addresses, end), (vec![0x1010, 0x1040], StackEnd::Cut(Cut::BadFramePointer)));
+        let (addresses, _, end) = walk(Code::Undescribed, BODY, &[]);
+        assert_eq!((addresses, end), (vec![0x1010], StackEnd::Cut(Cut::NoUnwindData)));
+    }
+
+    #[test]
+    fn code_of_which_nothing_is_known_is_walked_by_instructions_then_by_the_kernel() {
+        let (addresses, found, end) = walk(Code::Undescribed, RET, &[]);
+        assert_eq!((addresses, end), (vec![0x1010, 0x1020], StackEnd::Cut(Cut::NoUnwindData)));
+        assert_eq!(found, [Found::Ip, Found::Instructions]);
+        let (addresses, found, end) = walk(Code::Undescribed, BODY, &[0x1010, 0x1040, 0x1050]);
+        assert_eq!((addresses, end), (vec![0x1010, 0x1040, 0x1050], StackEnd::Cut(Cut::NoUnwindData)));
+        assert_eq!(found, [Found::Ip, Found::KernelChain, Found::KernelChain]);
     }
 }

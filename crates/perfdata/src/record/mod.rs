@@ -13,7 +13,7 @@ pub use error::RecordError;
 pub use format::{RecordFormat, sample_type};
 pub(crate) use format::{branch_sample_type, read_format};
 pub use sample::{Callchain, ChainContext, ChainEntry, RegsAbi, Sample, UserRegs, UserStack, Words};
-pub use side::{Comm, Lifetime, Mmap, Mmap2Fields, MmapIdentity, Other, Throttle};
+pub use side::{Comm, Lifetime, MappedAs, Mmap, Mmap2Fields, MmapIdentity, Other, Throttle};
 
 /// Bytes of a record's header.
 pub const HEADER_SIZE: usize = 8;

@@ -4,65 +4,123 @@ use object::read::elf::ElfFile64;
 use object::read::{Object, ReadCache};
 use object::{Endianness, ReadRef};
 use rustc_hash::FxHashMap;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, Metadata, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 use strata_address::AvmaRange;
+use strata_perfdata::record::MappedAs;
 use strata_unwind::ElfUnwindData;
 
 use super::memory;
 
-/// What is known of one mapped file.
-#[derive(Clone, Debug, Default)]
+/// What is known of one mapping's image.
+#[derive(Clone, Debug)]
 pub(crate) struct Image {
-    /// How to unwind through it; `None` for files that are no ELF image with call frame information.
-    pub(crate) unwind: Option<Arc<ElfUnwindData>>,
+    /// What its code is.
+    pub(crate) content: Content,
     /// Its ELF build id.
     pub(crate) build_id: Option<Vec<u8>>,
 }
 
-/// Images by path and build id; a path alone would confuse a file with its replacement or another container's.
+/// What the code of a mapping is.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// An ELF image with call frame information.
+    Elf(Arc<ElfUnwindData>),
+    /// Native code of which nothing is known: an ELF image without call frame information, or one that cannot be read.
+    Undescribed,
+    /// No native image: memory, or a file of managed code.
+    NotElf,
+}
+
+/// Images by what says which file is meant; a path alone would confuse a file with its replacement or another
+/// container's. Only what could be read is kept.
 #[derive(Default)]
 pub(crate) struct Images {
-    known: FxHashMap<(String, Option<Vec<u8>>), Image>,
+    known: FxHashMap<Identity, Image>,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    BuildId(Vec<u8>),
+    File(FileState),
+    /// The kernel's own, the same in every process.
+    Vdso,
+}
+
+/// A file without a build id, at the moment it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl FileState {
+    fn of(file: &Metadata) -> Self {
+        Self { device: file.dev(), inode: file.ino(), size: file.size(), changed: (file.ctime(), file.ctime_nsec()) }
+    }
+}
+
+/// Images kept; all are forgotten when there are more. Those in use stay with the processes that map them.
+const MAX_KNOWN: usize = 1024;
 
 impl Images {
     /// The image mapped by a process at a range. `build_id` is what the kernel said of it, where it did.
     pub(crate) fn get(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Image {
-        let vdso = path == "[vdso]";
-        if !vdso && !is_file(path) {
-            return Image::default();
+        match MappedAs::of_path(path.as_bytes()) {
+            MappedAs::Memory => Image { content: Content::NotElf, build_id: None },
+            MappedAs::Vdso => {
+                let read = || read_from_memory(pid, range);
+                self.known_or(Identity::Vdso, read).unwrap_or_else(|| unknown(path, build_id))
+            }
+            MappedAs::File => self.of_file(pid, range, path, build_id).unwrap_or_else(|| unknown(path, build_id)),
         }
-        let key = (path.to_owned(), build_id.map(<[u8]>::to_vec));
-        // Without a build id two files of one name cannot be told apart across processes: look each time.
-        if let Some(image) = self.known.get(&key).filter(|_| vdso || build_id.is_some()) {
-            return image.clone();
+    }
+
+    fn of_file(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Option<Image> {
+        if let Some(build_id) = build_id
+            && let Some(image) = self.known.get(&Identity::BuildId(build_id.to_vec()))
+        {
+            return Some(image.clone());
         }
-        let image = if vdso { read_from_memory(pid, range) } else { read_from_file(pid, range, path) };
-        let image = image.unwrap_or_default();
-        let identity = (path.to_owned(), image.build_id.clone());
-        let image = self.known.entry(identity).or_insert(image).clone();
-        if vdso {
-            self.known.insert(key, image.clone());
+        let file = open_mapped(pid, range, path)?;
+        let state = FileState::of(&file.metadata().ok()?);
+        let image = self.known_or(Identity::File(state), || parse(&ReadCache::new(file)))?;
+        if let Some(found) = &image.build_id {
+            self.keep(Identity::BuildId(found.clone()), &image);
         }
         // The file may have been replaced since the kernel mapped it: its unwind data would be wrong.
         if build_id.is_some_and(|mapped| image.build_id.as_deref() != Some(mapped)) {
-            return Image { unwind: None, build_id: build_id.map(<[u8]>::to_vec) };
+            return None;
         }
-        image
+        Some(image)
+    }
+
+    fn known_or(&mut self, identity: Identity, read: impl FnOnce() -> Option<Image>) -> Option<Image> {
+        if let Some(image) = self.known.get(&identity) {
+            return Some(image.clone());
+        }
+        let image = read()?;
+        self.keep(identity, &image);
+        Some(image)
+    }
+
+    fn keep(&mut self, identity: Identity, image: &Image) {
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(identity, image.clone());
     }
 }
 
-/// Whether a mapping's path is that of a file which may be an image; memory files are where runtimes put JIT code.
-pub(crate) fn is_file(path: &str) -> bool {
-    path.starts_with('/') && !["//", "/memfd:", "/dev/", "/SYSV"].iter().any(|prefix| path.starts_with(prefix))
-}
-
-fn read_from_file(pid: u32, range: AvmaRange, path: &str) -> Option<Image> {
-    let file = open_mapped(pid, range, path)?;
-    let cache = ReadCache::new(file);
-    Some(parse(&cache))
+/// An image that cannot be read: native code, unless its name says that it is managed code.
+fn unknown(path: &str, build_id: Option<&[u8]>) -> Image {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let managed = [".dll", ".exe"].iter().any(|extension| path.ends_with(extension));
+    let content = if managed && build_id.is_none() { Content::NotElf } else { Content::Undescribed };
+    Image { content, build_id: build_id.map(<[u8]>::to_vec) }
 }
 
 /// Opens the very file that is mapped, or else the file of that name as the process sees it.
@@ -83,41 +141,104 @@ fn read_from_memory(pid: u32, range: AvmaRange) -> Option<Image> {
         return None;
     }
     let mut bytes = vec![0; usize::try_from(range.len()).ok()?];
-    (memory::read(pid, range.start(), &mut bytes) == bytes.len()).then(|| parse(&*bytes))
+    (memory::read(pid, range.start(), &mut bytes) == bytes.len()).then(|| parse(&*bytes)).flatten()
 }
 
-fn parse<'data, R: ReadRef<'data>>(data: R) -> Image {
+/// What the bytes of an image say; `None` when not even their first can be read.
+fn parse<'data, R: ReadRef<'data>>(data: R) -> Option<Image> {
+    const ELF_MAGIC: &[u8] = b"\x7fELF";
+    let is_elf = data.read_bytes_at(0, ELF_MAGIC.len() as u64).ok()? == ELF_MAGIC;
     let build_id = ElfFile64::<Endianness, R>::parse(data).ok().and_then(|elf| elf.build_id().ok().flatten());
-    Image { unwind: ElfUnwindData::parse(data).ok().map(Arc::new), build_id: build_id.map(<[u8]>::to_vec) }
+    let content = match ElfUnwindData::parse(data) {
+        Ok(unwind) => Content::Elf(Arc::new(unwind)),
+        Err(_) if is_elf => Content::Undescribed,
+        Err(_) => Content::NotElf,
+    };
+    Some(Image { content, build_id: build_id.map(<[u8]>::to_vec) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::proc;
+    use crate::target::proc::{self, ExecutableMapping};
+    use strata_address::Avma;
+
+    fn our_mapping(name: &str) -> ExecutableMapping {
+        let mappings = proc::executable_mappings(std::process::id()).unwrap();
+        mappings.into_iter().find(|mapping| mapping.path.contains(name)).unwrap()
+    }
+
+    /// A range where we have nothing mapped: the file is opened by its path.
+    fn nowhere() -> AvmaRange {
+        AvmaRange::sized(Avma(0x1000), 0x1000).unwrap()
+    }
 
     #[test]
-    fn our_own_images_have_unwind_data_and_memory_files_are_no_images() {
+    fn our_own_images_have_unwind_data_and_memory_has_none() {
         let pid = std::process::id();
         let mut images = Images::default();
-        let mut with_unwind_data = Vec::new();
-        for mapping in proc::executable_mappings(pid).unwrap() {
+        for name in ["libc.so", "[vdso]"] {
+            let mapping = our_mapping(name);
             let image = images.get(pid, mapping.range, &mapping.path, None);
-            if image.unwind.is_some() {
-                with_unwind_data.push(mapping.path);
-            }
+            assert!(matches!(image.content, Content::Elf(_)), "{name}: {image:?}");
         }
-        assert!(with_unwind_data.iter().any(|path| path.contains("libc.so")), "{with_unwind_data:?}");
-        assert!(with_unwind_data.iter().any(|path| path == "[vdso]"), "{with_unwind_data:?}");
-        assert!(!is_file("/memfd:doublemapper (deleted)") && !is_file("//anon") && !is_file("[heap]"));
+        let memory = images.get(pid, nowhere(), "/memfd:doublemapper (deleted)", None);
+        assert!(matches!(memory.content, Content::NotElf));
     }
 
     #[test]
     fn a_replaced_file_is_not_used() {
-        let pid = std::process::id();
-        let libc = proc::executable_mappings(pid).unwrap().into_iter().find(|mapping| mapping.path.contains("libc.so"));
-        let libc = libc.unwrap();
-        let image = Images::default().get(pid, libc.range, &libc.path, Some(&[1, 2, 3]));
-        assert!(image.unwind.is_none() && image.build_id.as_deref() == Some(&[1, 2, 3]));
+        let libc = our_mapping("libc.so");
+        let image = Images::default().get(std::process::id(), libc.range, &libc.path, Some(&[1, 2, 3]));
+        assert!(matches!(image.content, Content::Undescribed) && image.build_id.as_deref() == Some(&[1, 2, 3]));
+    }
+
+    #[test]
+    fn a_process_that_is_gone_does_not_take_the_vdso_from_others() {
+        let mapping = our_mapping("[vdso]");
+        let mut images = Images::default();
+        let gone = images.get(u32::MAX / 2, mapping.range, &mapping.path, None);
+        assert!(matches!(gone.content, Content::Undescribed));
+        let ours = images.get(std::process::id(), mapping.range, &mapping.path, None);
+        assert!(matches!(ours.content, Content::Elf(_)));
+        let again = images.get(u32::MAX / 2, mapping.range, &mapping.path, None);
+        assert!(matches!(again.content, Content::Elf(_)), "the kernel's image is the same in every process");
+    }
+
+    #[test]
+    fn files_without_a_build_id_are_told_apart() {
+        let folder = std::env::temp_dir().join(format!("strata-images-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("image");
+        let name = path.to_str().unwrap();
+        let mut images = Images::default();
+        let mut get = |build_id| images.get(std::process::id(), nowhere(), name, build_id).content;
+        assert!(matches!(get(None), Content::Undescribed), "no file");
+        std::fs::write(&path, b"MZ managed code").unwrap();
+        assert!(matches!(get(None), Content::NotElf));
+        std::fs::write(&path, b"\x7fELF and nothing of use").unwrap();
+        assert!(matches!(get(None), Content::Undescribed));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::copy(our_mapping("libc.so").path, &path).unwrap();
+        assert!(matches!(get(None), Content::Elf(_)));
+        assert!(matches!(get(Some(&[9])), Content::Undescribed));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_native_unless_its_name_says_managed() {
+        assert!(matches!(unknown("/a/System.Private.CoreLib.dll (deleted)", None).content, Content::NotElf));
+        assert!(matches!(unknown("/a/libcoreclr.so", None).content, Content::Undescribed));
+        assert!(matches!(unknown("/a/odd.dll", Some(&[1])).content, Content::Undescribed));
+    }
+
+    #[test]
+    fn images_that_are_kept_are_bounded() {
+        let mut images = Images::default();
+        for number in 0..3 * MAX_KNOWN {
+            let image = Image { content: Content::NotElf, build_id: None };
+            images.keep(Identity::BuildId(number.to_le_bytes().to_vec()), &image);
+            assert!(images.known.len() <= MAX_KNOWN);
+        }
     }
 }

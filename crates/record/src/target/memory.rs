@@ -22,15 +22,16 @@ impl LiveMemory {
         self.pages.clear();
     }
 
-    /// The memory of one process.
-    pub(crate) fn of(&mut self, pid: u32) -> ProcessMemory<'_> {
-        ProcessMemory { pid, pages: &mut self.pages }
+    /// The memory of one process, through a thread of it that lives: a main thread that has ended shows none.
+    pub(crate) fn of(&mut self, pid: u32, tid: u32) -> ProcessMemory<'_> {
+        ProcessMemory { pid, tid, pages: &mut self.pages }
     }
 }
 
 /// The memory of one process as it is now.
 pub(crate) struct ProcessMemory<'a> {
     pid: u32,
+    tid: u32,
     pages: &'a mut FxHashMap<(u32, u64), Option<Box<[u8; PAGE as usize]>>>,
 }
 
@@ -40,36 +41,36 @@ impl TargetMemory for ProcessMemory<'_> {
         if self.pages.len() >= MAX_PAGES {
             self.pages.clear();
         }
-        let pid = self.pid;
+        let (pid, tid) = (self.pid, self.tid);
         let page = self.pages.entry((pid, start)).or_insert_with(|| {
             let mut page = Box::new([0; PAGE as usize]);
-            (read(pid, Avma(start), &mut *page) == page.len()).then_some(page)
+            (read(tid, Avma(start), &mut *page) == page.len()).then_some(page)
         });
         let offset = (address.0 - start) as usize;
         page.as_ref()?.get(offset..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
     fn read_code(&mut self, address: Avma, code: &mut [u8]) -> usize {
-        match read(self.pid, address, code) {
+        match read(self.tid, address, code) {
             // The window may reach past the end of the mapping: take what lies before the page boundary.
             0 => {
                 let to_page_end = (PAGE - address.0 % PAGE) as usize;
                 let shorter = code.len().min(to_page_end);
-                read(self.pid, address, &mut code[..shorter])
+                read(self.tid, address, &mut code[..shorter])
             }
             length => length,
         }
     }
 }
 
-/// Reads bytes of a process; returns how many could be read.
-pub(crate) fn read(pid: u32, address: Avma, into: &mut [u8]) -> usize {
-    let Ok(pid) = i32::try_from(pid) else { return 0 };
+/// Reads bytes of the process that a thread belongs to; returns how many could be read.
+pub(crate) fn read(tid: u32, address: Avma, into: &mut [u8]) -> usize {
+    let Ok(tid) = i32::try_from(tid) else { return 0 };
     let remote = libc::iovec { iov_base: address.0 as *mut libc::c_void, iov_len: into.len() };
     let local = IoSliceMut::new(into);
     // SAFETY: `IoSliceMut` has the layout of `iovec` and describes memory we may write; the remote address is only
     // looked at by the kernel, which checks it against the other process.
-    let length = unsafe { libc::process_vm_readv(pid, (&raw const local).cast(), 1, &raw const remote, 1, 0) };
+    let length = unsafe { libc::process_vm_readv(tid, (&raw const local).cast(), 1, &raw const remote, 1, 0) };
     usize::try_from(length).unwrap_or(0)
 }
 
@@ -82,7 +83,7 @@ mod tests {
         let word = 0x1122_3344_5566_7788_u64;
         let at = Avma(&raw const word as u64);
         let mut memory = LiveMemory::default();
-        let mut ourselves = memory.of(std::process::id());
+        let mut ourselves = memory.of(std::process::id(), std::process::id());
         assert_eq!(ourselves.read_word(at), Some(word));
         assert_eq!(ourselves.read_word(Avma(8)), None);
         let mut code = [0; 64];

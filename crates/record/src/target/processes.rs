@@ -1,6 +1,6 @@
 //! What each recorded process has mapped, kept up to date record by record.
 
-use super::images::{self, Image, Images};
+use super::images::{Content, Image, Images};
 use super::proc::{self, ExecutableMapping};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -51,13 +51,8 @@ impl Processes {
         }
     }
 
-    /// A process replaced its program: nothing of before is mapped.
-    pub(crate) fn executed(&mut self, pid: u32) {
-        self.spaces.remove(&pid);
-    }
-
-    /// A process ended.
-    pub(crate) fn ended(&mut self, pid: u32) {
+    /// A process ended, or replaced its program: nothing of before is mapped.
+    pub(crate) fn forget(&mut self, pid: u32) {
         self.spaces.remove(&pid);
     }
 }
@@ -65,11 +60,14 @@ impl Processes {
 /// How code in a mapping is unwound. Parts of an image that no ELF segment describes (precompiled code inside a
 /// single-file program) are no code of that image.
 fn code(image: &Image, start: u64, file_offset: u64) -> Code {
-    let described = image.unwind.as_ref().and_then(|unwind| {
-        let svma = unwind.svma_at_file_offset(file_offset)?;
-        Some(Code::Elf { image: Arc::clone(unwind), bias: start.wrapping_sub(svma.0) })
-    });
-    described.unwrap_or(Code::FramePointers)
+    match &image.content {
+        Content::Elf(unwind) => match unwind.svma_at_file_offset(file_offset) {
+            Some(svma) => Code::Elf { image: Arc::clone(unwind), bias: start.wrapping_sub(svma.0) },
+            None => Code::FramePointers,
+        },
+        Content::Undescribed => Code::Undescribed,
+        Content::NotElf => Code::FramePointers,
+    }
 }
 
 /// Whether a mapping's path tells that its process runs the .NET runtime.
@@ -81,6 +79,6 @@ pub(crate) fn tells_of_runtime(path: &[u8]) -> bool {
 pub(crate) fn existing_mappings(pid: u32) -> Vec<ExecutableMapping> {
     // A process that is gone has none; the rings tell the rest.
     let mut mappings = proc::executable_mappings(pid).unwrap_or_default();
-    mappings.retain(|mapping| images::is_file(&mapping.path) || !mapping.path.starts_with("[vsyscall"));
+    mappings.retain(|mapping| !mapping.path.starts_with("[vsyscall"));
     mappings
 }
