@@ -106,8 +106,7 @@ impl<'f, 'b> Replay<'f, 'b> {
     fn forget_process(&mut self, pid: u32) {
         self.processes.remove(&pid);
         self.threads.retain(|(process, _), _| *process != pid);
-        self.namer.mappings.gone(pid);
-        self.namer.changed(pid);
+        self.namer.gone(pid, self.last);
     }
 
     fn comm(&mut self, comm: &Comm<'_>) {
@@ -116,8 +115,7 @@ impl<'f, 'b> Replay<'f, 'b> {
         self.living.seen(comm.task);
         if comm.exec {
             self.living.executed(comm.task);
-            self.namer.mappings.gone(pid);
-            self.namer.changed(pid);
+            self.namer.gone(pid, self.last);
         }
         let thread = self.thread(pid, tid);
         self.builder.thread_mut(thread).name.clone_from(&name);
