@@ -41,11 +41,11 @@ impl Endpoint {
         Self { process: Some(pid), namespace_pid: Some(namespace_pid), route: Route::Sockets(sockets) }
     }
 
-    pub(crate) fn of_caller(namespace_pid: u64, caller: Arc<Caller>) -> Self {
-        Self { process: None, namespace_pid: u32::try_from(namespace_pid).ok(), route: Route::Caller(caller) }
+    pub(crate) fn of_caller(pid: u32, namespace_pid: u64, caller: Arc<Caller>) -> Self {
+        Self { process: Some(pid), namespace_pid: u32::try_from(namespace_pid).ok(), route: Route::Caller(caller) }
     }
 
-    /// The process id in our pid namespace, when the endpoint was found by it.
+    /// The process id in our pid namespace, when the endpoint was found by it or the runtime called us.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process

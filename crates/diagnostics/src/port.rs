@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -95,8 +95,19 @@ struct Shared {
     /// The folder, if it is ours to remove.
     folder: Option<PathBuf>,
     /// Connections taken in by someone who waited for another runtime's. At most one per runtime.
-    waiting: Mutex<Vec<(Advertise, UnixStream)>>,
+    waiting: Mutex<Vec<Call>>,
+    /// Runtimes that were handed out; those that someone still holds are not handed out again.
+    handed_out: Mutex<Vec<(Cookie, Weak<Caller>)>>,
     rejected: AtomicU64,
+}
+
+/// One connection of a runtime, which waits for a command.
+#[derive(Debug)]
+struct Call {
+    advertise: Advertise,
+    /// Who connected, in our pid namespace.
+    pid: u32,
+    stream: UnixStream,
 }
 
 impl Drop for Shared {
@@ -145,8 +156,8 @@ impl ReversePort {
                 return Err(error);
             }
         };
-        let (waiting, rejected) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Self { shared: Arc::new(Shared { listener, path, folder, waiting, rejected }) })
+        let (waiting, handed_out, rejected) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        Ok(Self { shared: Arc::new(Shared { listener, path, folder, waiting, handed_out, rejected }) })
     }
 
     /// Listen in a new folder of our own below the temporary directory.
@@ -197,24 +208,25 @@ impl ReversePort {
         self.shared.rejected.load(Ordering::Relaxed)
     }
 
-    /// Wait for the next runtime that waits for a command; `None` when none came in time. A runtime is handed out again
-    /// after each command unless its [`Endpoint`] took the connection first.
+    /// Wait for the next runtime that waits for a command; `None` when none came in time. As long as anyone holds what was
+    /// handed out, or an [`Endpoint`] of it, the runtime's next connections are kept for that and it is not handed out again.
     ///
     /// # Errors
     /// When the system refuses to accept connections.
     pub fn accept(&self, timeout: Duration) -> Result<Option<Advertised>, Error> {
-        let (advertise, stream) = match self.shared.wait_for(|_| true, Deadline::after(timeout)) {
+        let not_held = |cookie| !self.shared.is_held(cookie);
+        let Call { advertise, pid, stream } = match self.shared.wait_for(not_held, Deadline::after(timeout)) {
             Ok(taken) => taken,
             Err(Error::TimedOut { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let caller =
-            Caller { shared: Arc::clone(&self.shared), cookie: advertise.cookie, first: Mutex::new(Some(stream)) };
-        Ok(Some(Advertised {
+        let caller = Arc::new(Caller {
+            shared: Arc::clone(&self.shared),
             cookie: advertise.cookie,
-            namespace_pid: advertise.namespace_pid,
-            caller: Arc::new(caller),
-        }))
+            first: Mutex::new(Some(stream)),
+        });
+        self.shared.hand_out(&caller);
+        Ok(Some(Advertised { cookie: advertise.cookie, pid, namespace_pid: advertise.namespace_pid, caller }))
     }
 }
 
@@ -223,7 +235,9 @@ impl ReversePort {
 pub struct Advertised {
     /// The same on each of its connections, and as in [`crate::ProcessInfo`].
     pub cookie: Cookie,
-    /// The process id in the target's own pid namespace.
+    /// The process id in our pid namespace, as the kernel tells it of the connection's other end.
+    pub pid: u32,
+    /// The process id in the target's own pid namespace, as the runtime says it.
     pub namespace_pid: u64,
     caller: Arc<Caller>,
 }
@@ -232,7 +246,7 @@ impl Advertised {
     /// The endpoint for commands to it. The first goes over the connection at hand, each later one over the runtime's next.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
-        Endpoint::of_caller(self.namespace_pid, Arc::clone(&self.caller))
+        Endpoint::of_caller(self.pid, self.namespace_pid, Arc::clone(&self.caller))
     }
 }
 
@@ -244,18 +258,37 @@ pub(crate) struct Caller {
     first: Mutex<Option<UnixStream>>,
 }
 
+impl Drop for Caller {
+    fn drop(&mut self) {
+        // A runtime that finds its connection closed makes a new one, and it is handed out again then.
+        let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|call| call.advertise.cookie != self.cookie);
+    }
+}
+
 impl Caller {
     pub(crate) fn next_connection(&self, deadline: Deadline) -> Result<UnixStream, Error> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         match first {
             Some(stream) => Ok(stream),
-            None => Ok(self.shared.wait_for(|cookie| cookie == self.cookie, deadline)?.1),
+            None => Ok(self.shared.wait_for(|cookie| cookie == self.cookie, deadline)?.stream),
         }
     }
 }
 
 impl Shared {
-    fn wait_for(&self, wanted: impl Fn(Cookie) -> bool, deadline: Deadline) -> Result<(Advertise, UnixStream), Error> {
+    fn is_held(&self, cookie: Cookie) -> bool {
+        let handed_out = self.handed_out.lock().unwrap_or_else(PoisonError::into_inner);
+        handed_out.iter().any(|(held, caller)| *held == cookie && caller.strong_count() > 0)
+    }
+
+    fn hand_out(&self, caller: &Arc<Caller>) {
+        let mut handed_out = self.handed_out.lock().unwrap_or_else(PoisonError::into_inner);
+        handed_out.retain(|(_, caller)| caller.strong_count() > 0);
+        handed_out.push((caller.cookie, Arc::downgrade(caller)));
+    }
+
+    fn wait_for(&self, wanted: impl Fn(Cookie) -> bool, deadline: Deadline) -> Result<Call, Error> {
         loop {
             if let Some(taken) = self.take_waiting(&wanted) {
                 return Ok(taken);
@@ -267,9 +300,9 @@ impl Shared {
         }
     }
 
-    fn take_waiting(&self, wanted: &impl Fn(Cookie) -> bool) -> Option<(Advertise, UnixStream)> {
+    fn take_waiting(&self, wanted: &impl Fn(Cookie) -> bool) -> Option<Call> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = waiting.iter().position(|(advertise, _)| wanted(advertise.cookie))?;
+        let index = waiting.iter().position(|call| wanted(call.advertise.cookie))?;
         Some(waiting.remove(index))
     }
 
@@ -300,15 +333,15 @@ impl Shared {
         };
         let mut record = [0; ADVERTISE_BYTES];
         let received = receive(&stream, &mut record, Phase::Advertise, Deadline::after(ADVERTISE_TIMEOUT));
-        match received.and_then(|()| Ok(reply::advertise(&record)?)) {
-            Ok(advertise) => {
+        match received.and_then(|()| Ok((reply::advertise(&record)?, peer(&stream)?))) {
+            Ok((advertise, pid)) => {
                 let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 // A runtime has one connection at a time: a second one means that it gave up the first.
-                waiting.retain(|(earlier, _)| earlier.cookie != advertise.cookie);
+                waiting.retain(|earlier| earlier.advertise.cookie != advertise.cookie);
                 if waiting.len() >= MOST_WAITING {
                     waiting.remove(0);
                 }
-                waiting.push((advertise, stream));
+                waiting.push(Call { advertise, pid, stream });
             }
             Err(_) => {
                 self.rejected.fetch_add(1, Ordering::Relaxed);
@@ -316,6 +349,13 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The process that connected, in our pid namespace.
+fn peer(stream: &UnixStream) -> Result<u32, Error> {
+    let credentials = rustix::net::sockopt::socket_peercred(stream)
+        .map_err(|errno| Error::Io { phase: Phase::Advertise, source: errno.into() })?;
+    Ok(credentials.pid.as_raw_nonzero().get().unsigned_abs())
 }
 
 fn check(path: &Path) -> Result<(), PortError> {

@@ -30,6 +30,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long streams may take to end by themselves once the target is gone.
 const GONE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a runtime that was asked for its events just before the end may take to answer.
+const ASKING_TIMEOUT: Duration = Duration::from_secs(1);
+
 pub(crate) struct Session {
     recording: Recording,
     manifest: Manifest,
@@ -206,8 +209,7 @@ impl Session {
                     progress(Progress::RuntimeVersion { pid, version });
                 }
                 News::Stream { pid, stream } => self.runtime_entry(pid).streams.push(stream),
-                News::Live { pid, .. } => progress(Progress::RuntimeAttached { pid }),
-                News::Ended { .. } => {}
+                News::Live { pid } => progress(Progress::RuntimeAttached { pid }),
                 News::NotDotnet { pid, executable } => progress(Progress::NotDotnet { pid, executable }),
                 News::Problem { pid, problem } => {
                     self.note_problem(pid, problem.clone());
@@ -221,39 +223,37 @@ impl Session {
     /// Lets the runtimes end their streams, for a bounded time.
     fn stop_runtimes(&mut self, reason: StopReason, progress: &mut dyn FnMut(Progress)) -> Result<(), RecordError> {
         self.runtimes.stop();
+        let began = Instant::now();
         let timeout = if reason == StopReason::TargetEnded { GONE_TIMEOUT } else { STOP_TIMEOUT };
-        let give_up = Instant::now() + timeout;
-        loop {
+        let why = loop {
+            // Before the news: what was told until all had ended is among them.
+            let waiting = self.runtimes.reading();
+            let asks = self.runtimes.asks() && began.elapsed() < ASKING_TIMEOUT;
             self.take_news(progress)?;
-            let waiting: Vec<u32> = self.runtimes.live().collect();
-            if waiting.is_empty() {
-                self.tell_unanswered(progress);
-                return Ok(());
+            if waiting.is_empty() && !asks {
+                break "the recording ended";
             }
-            let aborted = self.control.asked() == Ask::Abort;
-            if aborted || Instant::now() >= give_up {
-                let why = if aborted { "stopped waiting on request" } else { "it did not end in time" };
-                for pid in waiting {
-                    let problem = format!("its event stream has no orderly end: {why}");
-                    self.note_problem(pid, problem.clone());
-                    progress(Progress::RuntimeProblem { pid, problem });
-                }
-                self.tell_unanswered(progress);
-                return Ok(());
+            if self.control.asked() == Ask::Abort {
+                break "stopped waiting on request";
             }
-            progress(Progress::Waiting { pids: waiting, status: self.status() });
+            if began.elapsed() >= timeout {
+                break "it did not end in time";
+            }
+            if !waiting.is_empty() {
+                progress(Progress::Waiting { pids: waiting, status: self.status() });
+            }
             let mut woken = [PollFd::from_borrowed_fd(self.control.descriptor(), PollFlags::IN)];
             let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
             let _ = poll(&mut woken, Some(&tick));
             self.control.clear_wake();
-        }
-    }
-
-    fn tell_unanswered(&mut self, progress: &mut dyn FnMut(Progress)) {
-        for (pid, problem) in self.runtimes.unanswered() {
+        };
+        let missing = self.runtimes.close(why);
+        self.take_news(progress)?;
+        for (pid, problem) in missing {
             self.note_problem(pid, problem.clone());
             progress(Progress::RuntimeProblem { pid, problem });
         }
+        Ok(())
     }
 
     fn status(&self) -> Status {

@@ -4,7 +4,7 @@
 //! app.strata/
 //!   manifest.json             what was recorded, when and how; rewritten whole when something is learnt
 //!   perf.data                 CPU samples, mappings, threads (perf's own format)
-//!   dotnet-PID-live.nettrace  runtime events of one .NET process while it was recorded
+//!   dotnet-PID-live.nettrace  runtime events of one .NET process while it was recorded; further ones are numbered: -live-2
 //!   dotnet-PID-attach.nettrace  the runtime's list of methods when strata attached
 //! ```
 //!
@@ -194,6 +194,15 @@ impl Recording {
         File::create(&path).map_err(|source| Error::Io { path, source })
     }
 
+    /// Creates a file of the recording that is not there yet, so that no two write to one.
+    ///
+    /// # Errors
+    /// When it is there, or the system says so.
+    pub fn create_new_file(&self, file: &str) -> Result<File, Error> {
+        let path = self.path(file);
+        File::create_new(&path).map_err(|source| Error::Io { path, source })
+    }
+
     /// Reads the manifest.
     ///
     /// # Errors
@@ -278,6 +287,23 @@ mod tests {
         recording.write_manifest(&Manifest::default()).unwrap();
         recording.discard();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "a folder that was there stays");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn streams_of_one_process_have_files_of_their_own() {
+        let folder = scratch("streams");
+        let recording = Recording::create(&folder).unwrap();
+        recording.write_manifest(&Manifest::default()).unwrap();
+        let names = [1, 2, 3].map(|number| Stream::new(7, StreamKind::Live, number).file);
+        assert_eq!(names, ["dotnet-7-live.nettrace", "dotnet-7-live-2.nettrace", "dotnet-7-live-3.nettrace"]);
+        assert_eq!(Stream::new(7, StreamKind::Attach, 2).file, "dotnet-7-attach-2.nettrace");
+        for name in &names {
+            recording.create_new_file(name).unwrap();
+            assert!(matches!(recording.create_new_file(name), Err(Error::Io { .. })), "{name} is there already");
+        }
+        let again = Recording::create(&folder).unwrap();
+        assert!(names.iter().all(|name| !again.path(name).exists()));
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -129,12 +129,17 @@ pub enum StreamKind {
 }
 
 impl Stream {
-    /// The stream of one process and kind, with its file name.
-    pub fn new(pid: u32, kind: StreamKind) -> Self {
+    /// One stream of a process, with its file name. A process may have several of a kind in its life: `number` counts them
+    /// from 1.
+    pub fn new(pid: u32, kind: StreamKind, number: u32) -> Self {
         let kind_name = match kind {
             StreamKind::Live => "live",
             StreamKind::Attach => "attach",
         };
-        Self { file: format!("dotnet-{pid}-{kind_name}.nettrace"), kind }
+        let file = match number {
+            ..=1 => format!("dotnet-{pid}-{kind_name}.nettrace"),
+            _ => format!("dotnet-{pid}-{kind_name}-{number}.nettrace"),
+        };
+        Self { file, kind }
     }
 }

@@ -1,8 +1,9 @@
 //! `strata record -- PROGRAM`: the program must not notice, and its first moment must be there.
 
 use crate::scene::{
-    command, entries, expect_code, expect_words, finish, gaps, has_function, manifest, named_managed, native,
-    record_launch, said, start, stop_reason, target, text, wait_for_words, workload,
+    after, command, entries, expect_code, expect_words, finish, gaps, has_function, manifest, named_managed, native,
+    need_root, record_attached, record_launch, said, start, stop_reason, target, text, wait_for_words, workload,
+    wrapped,
 };
 use crate::support::{Scratch, report, run};
 use std::collections::BTreeSet;
@@ -95,6 +96,63 @@ fn each_process_has_its_own_streams() {
         assert!(has_function(&recording, "Spawner.Compute"), "{runtime}");
         let (frames, share) = named_managed(&recording);
         assert!(share >= 0.99, "{runtime}: {share} of {frames}");
+    }
+}
+
+#[test]
+fn a_shell_that_becomes_a_runtime_has_names() {
+    let scratch = Scratch::new();
+    for runtime in Runtime::all() {
+        let recording = scratch.path(&format!("{}-launched.strata", runtime.name()));
+        let shares = workload(runtime, "Shares", &["1"]);
+        expect_code(&finish(record_launch(&recording, &[], &after("true", &shares))), 0);
+        expect_names(&recording, runtime);
+
+        // Attached to while it is a shell still: it is said to be none, and followed all the same once it is one.
+        let recording = scratch.path(&format!("{}-attached.strata", runtime.name()));
+        let mut shell = start(after("read line", &shares));
+        let strata = start(record_attached(shell.pid(), &recording, &[]));
+        wait_for_words(&strata, "is not a .NET process");
+        shell.write_stdin(b"\n").unwrap();
+        expect_code(&strata.wait(crate::scene::PATIENCE).unwrap(), 0);
+        expect_names(&recording, runtime);
+    }
+}
+
+fn expect_names(recording: &Path, runtime: Runtime) {
+    let (frames, share) = named_managed(recording);
+    assert!(frames > 100 && share >= 0.99, "{runtime}: {share} of {frames} named; {}", gaps(recording));
+    expect_own_files(recording);
+}
+
+/// No process has two entries, no file two streams.
+fn expect_own_files(recording: &Path) {
+    let manifest = manifest(recording);
+    let runtimes = manifest["runtimes"].as_array().unwrap();
+    let pids: BTreeSet<String> = runtimes.iter().map(|entry| entry["pid"].to_string()).collect();
+    let streams: Vec<String> = runtimes
+        .iter()
+        .flat_map(|entry| entry["streams"].as_array().unwrap())
+        .map(|stream| stream["file"].to_string())
+        .collect();
+    let files: BTreeSet<&String> = streams.iter().collect();
+    assert_eq!((pids.len(), files.len()), (runtimes.len(), streams.len()), "{manifest}");
+    assert_eq!(entries(recording).len(), 2 + files.len(), "{manifest}");
+}
+
+#[test]
+fn a_launched_runtime_in_a_namespace_of_its_own_has_its_own_process_id() {
+    need_root();
+    let scratch = Scratch::new();
+    for runtime in Runtime::all() {
+        let recording = scratch.path(&format!("{}.strata", runtime.name()));
+        let shares = workload(runtime, "Shares", &["1"]);
+        let program = wrapped(&["unshare", "--pid", "--fork", "--mount-proc"], &shares);
+        expect_code(&finish(record_launch(&recording, &[], &program)), 0);
+        let manifest = manifest(&recording);
+        assert_eq!(manifest["runtimes"].as_array().unwrap().len(), 1, "{manifest}");
+        assert_ne!(manifest["runtimes"][0]["pid"], 1, "{manifest}");
+        expect_names(&recording, runtime);
     }
 }
 

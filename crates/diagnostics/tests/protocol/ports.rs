@@ -132,6 +132,30 @@ fn a_runtime_that_calls_again_gave_up_its_earlier_call() {
 }
 
 #[test]
+fn a_runtime_that_is_held_is_handed_out_once_and_its_process_is_the_one_that_connected() {
+    let port = ReversePort::bind_temporary().expect("a port");
+    // What it says of itself is its id in a namespace of its own.
+    let first = advertise(port.path(), 8, 1);
+    let held = port.accept(PATIENCE).expect("a port").expect("a runtime");
+    assert_eq!((held.pid, held.namespace_pid), (std::process::id(), 1));
+    assert_eq!((held.endpoint().pid(), held.endpoint().namespace_pid()), (Some(std::process::id()), Some(1)));
+    let second = advertise(port.path(), 8, 1);
+    assert!(port.accept(Duration::from_millis(100)).expect("a port").is_none(), "its next connection is kept for it");
+    let answering = std::thread::spawn(move || {
+        for mut stream in [first, second] {
+            read_command(&mut stream).expect("a command");
+            reply(&mut stream, &0u32.to_le_bytes());
+        }
+    });
+    held.endpoint().resume(PATIENCE).expect("over the first");
+    held.endpoint().resume(PATIENCE).expect("over the second");
+    answering.join().expect("no panic");
+    drop(held);
+    let _third = advertise(port.path(), 8, 1);
+    assert!(port.accept(PATIENCE).expect("a port").is_some(), "no one holds it any more");
+}
+
+#[test]
 fn modes_and_removal() {
     let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     let folder = Folder::new();

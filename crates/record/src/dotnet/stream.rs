@@ -13,15 +13,27 @@ pub(crate) struct StreamTotals {
     pub(crate) dropped: AtomicU64,
 }
 
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It said that it is complete.
+    Orderly,
+    /// It stopped before, or could not be understood.
+    Cut,
+}
+
 /// Copies a stream until it ends, counting what passes.
 ///
 /// The reader must never wait for anyone: when its socket fills, the runtime drops events.
-pub(super) fn pump(mut stream: impl Read, mut file: File, totals: &StreamTotals) -> io::Result<()> {
+pub(super) fn pump(mut stream: impl Read, mut file: File, totals: &StreamTotals) -> io::Result<End> {
     let mut buffer = vec![0; 256 << 10];
     let mut decoder = Some(Decoder::new());
     loop {
         let length = match stream.read(&mut buffer) {
-            Ok(0) => return Ok(()),
+            Ok(0) => {
+                let complete = decoder.is_some_and(|decoder| decoder.is_complete());
+                return Ok(if complete { End::Orderly } else { End::Cut });
+            }
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),

@@ -66,6 +66,8 @@ impl Session {
         self.runtimes.attach(pid);
         let before = clock::monotonic_ns();
         self.sample_threads(pid)?;
+        // A runtime that it loaded before its first thread was sampled is in no ring.
+        self.runtimes.attach(pid);
         self.samples.existing_process(pid, before).map_err(|source| self.write_error(source))?;
         self.recording.write_manifest(&self.manifest)?;
         Ok(())
