@@ -9,6 +9,7 @@ use std::time::Duration;
 /// A sampling profiler for Linux that shows kernel, native and .NET code in one stack.
 #[derive(Debug, Parser)]
 #[command(
+    name = "strata",
     version,
     after_help = "Exit codes: 0 ok, 1 could not start, 2 recording failed, 3 bad arguments, 4 not possible on this \
                   machine, 5 input unreadable, 6 nothing to show. When a program is launched, its own code passes \

@@ -121,7 +121,12 @@ impl From<ResolveError> for Failure {
 
 impl From<strata_recording::Error> for Failure {
     fn from(error: strata_recording::Error) -> Self {
-        Self::new(INPUT_UNREADABLE, error)
+        let is_file = matches!(&error, strata_recording::Error::NotARecording(path) if path.is_file());
+        let failure = Self::new(INPUT_UNREADABLE, error);
+        if is_file {
+            return failure.with_hint("it is a file; a recording is the folder that strata record makes");
+        }
+        failure
     }
 }
 

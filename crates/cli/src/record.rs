@@ -6,6 +6,7 @@ use crate::say::{say, typed};
 use crate::signals::{self, Meant, Program};
 use crate::status::{self, Counts, StatusLine};
 use crate::{load, output};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
@@ -99,31 +100,42 @@ fn by_name(name: &str) -> Result<u32, Failure> {
             "strata ps lists the .NET processes; -p takes a process id",
         )),
         _ => {
-            let list: Vec<String> = pids.iter().map(u32::to_string).collect();
+            let lines: Vec<String> = pids.iter().map(|pid| format!("\n    -p {pid}  {}", command_line(*pid))).collect();
             Err(Failure::could_not_start(
-                format_args!("{} processes are called {name}: {}", list.len(), list.join(", ")),
-                "-p takes the id of one of them",
+                format_args!("{} processes are called {name}", pids.len()),
+                format_args!("name one of them by its id:{}", lines.concat()),
             ))
         }
     }
 }
 
-/// What a process may be called: its name for the kernel, its program, and the assembly it runs.
+/// What a process may be called: its name for the kernel, its program, and the assembly that dotnet runs.
 fn names(pid: u32) -> Vec<String> {
     let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let comm = String::from_utf8_lossy(&comm);
-    let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut names = vec![comm.trim_end().to_owned()];
-    for (index, word) in command_line.split(|byte| *byte == 0).take(4).enumerate() {
-        let word = PathBuf::from(String::from_utf8_lossy(word).into_owned());
-        let is_assembly = word.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dll"));
-        if index == 0 || is_assembly {
-            names.extend(
-                [word.file_name(), word.file_stem()].into_iter().flatten().map(|name| name.to_string_lossy().into()),
-            );
-        }
+    let mut names = vec![String::from_utf8_lossy(&comm).trim_end().to_owned()];
+    let words = words(pid);
+    let assembly = words.iter().skip(1).take(3).find(|word| {
+        let ending = word.extension();
+        ending.is_some_and(|ending| ending.eq_ignore_ascii_case("dll"))
+    });
+    let program = words.first();
+    let runs_assembly = program.and_then(|program| program.file_name()).is_some_and(|name| name == "dotnet");
+    for word in program.into_iter().chain(assembly.filter(|_| runs_assembly)) {
+        let parts = [word.file_name(), word.file_stem()];
+        names.extend(parts.into_iter().flatten().map(|name| name.to_string_lossy().into_owned()));
     }
     names
+}
+
+/// The words of a process's command line.
+fn words(pid: u32) -> Vec<PathBuf> {
+    let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = command_line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| PathBuf::from(OsStr::from_bytes(word))).collect()
+}
+
+fn command_line(pid: u32) -> String {
+    words(pid).iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// Where a recording goes, and what is made of it.
@@ -145,6 +157,9 @@ impl Destination {
         }
         let is_folder = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
         if is_folder || path.extension().is_none_or(|extension| extension == "strata") {
+            if Recording::open(path).is_ok() {
+                say(&format!("the earlier recording in {} will be replaced", typed(path)));
+            }
             return Ok(Self::Recording(path.to_owned()));
         }
         let format = output::format(path)?;

@@ -1,12 +1,14 @@
 //! Signals and keys that stop a recording.
 
 use crate::say::say;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
+use std::time::Duration;
 use strata_record::Control;
 
 /// What a signal to us is meant for.
@@ -90,9 +92,23 @@ pub(crate) fn watch_enter(control: &Control) -> io::Result<()> {
     }
     let control = control.clone();
     thread::Builder::new().name("strata-enter".into()).spawn(move || {
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line).is_ok_and(|length| length > 0) {
-            control.ask_to_stop();
+        let stdin = rustix::stdio::stdin();
+        let tick = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+        loop {
+            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+            let ready = poll(&mut polled, Some(&tick)).is_ok_and(|count| count > 0);
+            // A job in the background that reads from its terminal is stopped: what is typed then is not for us.
+            if !ready || !in_foreground() {
+                if ready {
+                    thread::sleep(Duration::from_millis(200));
+                }
+                continue;
+            }
+            let mut line = String::new();
+            if io::stdin().lock().read_line(&mut line).is_ok_and(|length| length > 0) {
+                control.ask_to_stop();
+            }
+            return;
         }
     })?;
     Ok(())

@@ -35,6 +35,13 @@ pub enum Gap {
         /// What was wrong there.
         problem: String,
     },
+    /// An event stream stops without its end, as when its writer or reader was killed: what came later is missing.
+    StreamCut {
+        /// The file's name inside the recording.
+        file: String,
+        /// Bytes it has; what is whole of them was used.
+        bytes: u64,
+    },
     /// A .NET process gave no runtime events (or no longer), so its JIT code may be unnamed.
     NoRuntimeEvents {
         /// Process id in the recorder's pid namespace.
@@ -56,6 +63,9 @@ pub enum Gap {
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Gap::StreamCut { file, bytes } => {
+                write!(f, "{file} stops after {bytes} bytes without its end: what the runtime told later is missing")
+            }
             Gap::FileCut { file, offset, problem } => write!(f, "{file} is unreadable from byte {offset}: {problem}"),
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::KernelSymbols { reason } => write!(f, "kernel functions are unnamed: {reason}"),

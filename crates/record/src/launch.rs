@@ -34,7 +34,7 @@ pub(crate) fn check(program: &OsStr) -> io::Result<()> {
         return may_run(Path::new(program));
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    let mut refused: io::Error = io::ErrorKind::NotFound.into();
+    let mut refused = io::Error::new(io::ErrorKind::NotFound, "no program of this name in the folders of PATH");
     for folder in std::env::split_paths(&path) {
         match may_run(&folder.join(program)) {
             Ok(()) => return Ok(()),

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use strata_address::AvmaRange;
 use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
 use strata_nettrace::{Decoder, Item, StreamEnd, TraceInfo};
-use strata_profile::{CodeKind, NameSource, Tier, Timestamp};
+use strata_profile::{CodeKind, Gap, NameSource, Tier, Timestamp};
 use strata_recording::StreamKind;
 
 /// One body of a method.
@@ -44,8 +44,8 @@ pub(crate) struct ManagedCode {
     began: Option<Timestamp>,
     /// What is missing from the streams.
     pub(crate) missing: Missing,
-    /// Streams that end early or are damaged: file, offset, what.
-    pub(crate) damage: Vec<(String, u64, String)>,
+    /// Streams that end early or are damaged.
+    pub(crate) damage: Vec<Gap>,
 }
 
 impl ManagedCode {
@@ -95,7 +95,7 @@ pub(crate) struct ManagedReader {
     modules: FxHashMap<u64, Box<str>>,
     began: Option<Timestamp>,
     missing: Missing,
-    damage: Vec<(String, u64, String)>,
+    damage: Vec<Gap>,
 }
 
 #[derive(Debug)]
@@ -113,6 +113,8 @@ impl ManagedReader {
     pub(crate) fn read(&mut self, file: &str, kind: StreamKind, bytes: &[u8], monotonic_offset_ns: i64) {
         let mut decoder = Decoder::new();
         let mut trace: Option<TraceInfo> = None;
+        let mut first_problem = None;
+        let damage = |offset, problem| Gap::FileCut { file: file.to_owned(), offset, problem };
         let on_our_clock = |trace: Option<&TraceInfo>, ticks| {
             let nanoseconds = trace.map_or(ticks, |trace| trace.nanoseconds(ticks));
             Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()))
@@ -123,6 +125,7 @@ impl ManagedReader {
                 self.began = Some(self.began.map_or(began, |earlier| earlier.min(began)));
                 trace = Some(info);
             }
+            Item::Problem(problem) => first_problem = first_problem.or(Some(problem.offset)),
             Item::Event(event) => {
                 let at = on_our_clock(trace.as_ref(), event.header.time);
                 match RuntimeEvent::decode(&event) {
@@ -135,14 +138,21 @@ impl ManagedReader {
         };
         let summary = match decoder.feed(bytes, &mut sink).and_then(|()| decoder.finish(&mut sink)) {
             Ok(summary) => summary,
-            Err(refused) => return self.damage.push((file.to_owned(), 0, refused.to_string())),
+            Err(refused) => return self.damage.push(damage(0, refused.to_string())),
         };
         let lost = summary.loss.lost.saturating_add(summary.loss.unknown);
         self.missing.lost = self.missing.lost.saturating_add(lost);
-        if summary.problems.total() > 0 {
-            self.damage.push((file.to_owned(), summary.bytes, damaged_parts(summary.problems.total())));
-        } else if summary.end != StreamEnd::Complete {
-            self.damage.push((file.to_owned(), summary.bytes, "the stream has no end".to_owned()));
+        match summary.end {
+            StreamEnd::Cut { .. } => {
+                self.damage.push(Gap::StreamCut { file: file.to_owned(), bytes: summary.bytes });
+            }
+            StreamEnd::Damaged { offset } => {
+                self.damage.push(damage(offset, "it is no event stream any more".to_owned()))
+            }
+            StreamEnd::Complete if summary.problems.total() > 0 => {
+                self.damage.push(damage(first_problem.unwrap_or(0), damaged_parts(summary.problems.total())));
+            }
+            StreamEnd::Complete => {}
         }
     }
 

@@ -130,8 +130,7 @@ fn read_streams(recording: &Recording, runtime: &RuntimeProcess, builder: &mut P
     loss.runtime_events = loss.runtime_events.saturating_add(code.missing.lost);
     loss.undecodable_events = loss.undecodable_events.saturating_add(code.missing.undecodable);
     loss.nameless_methods = loss.nameless_methods.saturating_add(code.missing.nameless);
-    let damage = std::mem::take(&mut code.damage).into_iter();
-    loss.gaps.extend(damage.map(|(file, offset, problem)| Gap::FileCut { file, offset, problem }));
+    loss.gaps.append(&mut code.damage);
     code
 }
 

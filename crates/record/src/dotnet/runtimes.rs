@@ -257,7 +257,7 @@ impl Shared {
 
     /// Whether an answer of some process is outstanding.
     pub(super) fn asks(&self) -> bool {
-        self.table().processes.values().any(|process| is_unanswered(process))
+        self.table().processes.values().any(is_unanswered)
     }
 
     /// From now on nothing is written; each process that was not done is given back with what is missing of it.
