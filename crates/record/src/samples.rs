@@ -322,3 +322,24 @@ fn describe(config: &EventConfig) -> EventDescription {
     attr.clock = Some(CLOCK_MONOTONIC);
     EventDescription { attr, name: config.kind.name().to_owned(), ids: Vec::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strata_perfdata::record::{UserRegs, Words};
+
+    fn regs(abi: RegsAbi) -> UserRegs<'static> {
+        let mask = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
+        UserRegs { abi, mask, values: Words::Bytes(&[[0; 8]; 3]) }
+    }
+
+    #[test]
+    fn only_a_sample_without_registers_has_no_user_side() {
+        let side = |user_regs| user_side(1, 1, &Sample { user_regs, ..Sample::default() }, &[]);
+        assert!(matches!(side(None), UserSide::Nothing));
+        assert!(matches!(side(Some(regs(RegsAbi::Bits64))), UserSide::Stack(_)));
+        assert!(matches!(side(Some(regs(RegsAbi::Bits32))), UserSide::OnlyKernelChain));
+        let cut = UserRegs { mask: 0, values: Words::Bytes(&[]), ..regs(RegsAbi::Bits64) };
+        assert!(matches!(side(Some(cut)), UserSide::OnlyKernelChain));
+    }
+}
