@@ -15,7 +15,7 @@ use strata_perfdata::{
     AttrFlags, Began, BuildId, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
     WriteError, Writer,
 };
-use strata_stack::{StackEnd, note};
+use strata_stack::{Cut, Found, StackEnd, note};
 use strata_unwind::{FoundFrame, SampledStack, Unwinder};
 
 /// Counts so far.
@@ -173,12 +173,20 @@ impl SampleWriter {
         self.user_chain.clear();
         self.frames.clear();
         split_chain(sample.callchain, &mut self.words, &mut self.user_chain);
-        let end = match user_stack(pid, tid, sample, &self.user_chain) {
-            Some(stack) => {
-                self.unwinder.unwind(self.processes.space(pid), &stack, &mut self.memory.of(pid, tid), &mut self.frames)
+        let end = match user_side(pid, tid, sample, &self.user_chain) {
+            UserSide::Stack(stack) => {
+                let mut memory = self.memory.of(pid, tid);
+                self.unwinder.unwind(self.processes.space(pid), &stack, &mut memory, &mut self.frames)
             }
-            // Only the kernel ran, as in its own threads or in a process that is ending.
-            None => StackEnd::Root,
+            UserSide::OnlyKernelChain => {
+                let mut found = Found::Ip;
+                self.frames.extend(self.user_chain.iter().map(|&address| FoundFrame {
+                    address: Avma(address),
+                    found: std::mem::replace(&mut found, Found::KernelChain),
+                }));
+                StackEnd::Cut(Cut::NoUnwindData)
+            }
+            UserSide::Nothing => StackEnd::Root,
         };
         if !self.frames.is_empty() {
             self.words.push(ChainContext::User.marker());
@@ -231,19 +239,23 @@ fn split_chain(chain: Callchain<'_>, kernel: &mut Vec<u64>, user: &mut Vec<u64>)
     }
 }
 
-/// The user side of a sample, if a 64-bit user side was running or had called the kernel.
-fn user_stack<'a>(process: u32, thread: u32, sample: &Sample<'a>, kernel_chain: &'a [u64]) -> Option<SampledStack<'a>> {
-    let regs = sample.user_regs.filter(|regs| regs.abi == RegsAbi::Bits64)?;
-    let register = |number| regs.get(number).map(Avma);
-    Some(SampledStack {
-        process,
-        thread,
-        ip: register(sys::PERF_REG_X86_IP)?,
-        sp: register(sys::PERF_REG_X86_SP)?,
-        fp: register(sys::PERF_REG_X86_BP)?,
-        copy: sample.user_stack.map_or(&[], |stack| stack.copied()),
-        kernel_chain,
-    })
+/// What ran on the user side of a sample, or had called the kernel.
+enum UserSide<'a> {
+    /// None: only the kernel ran, as in its own threads or in a process that is ending.
+    Nothing,
+    /// 64-bit code.
+    Stack(SampledStack<'a>),
+    /// Code that is not unwound (32-bit): there is what the kernel walked, by frame pointers.
+    OnlyKernelChain,
+}
+
+fn user_side<'a>(process: u32, thread: u32, sample: &Sample<'a>, kernel_chain: &'a [u64]) -> UserSide<'a> {
+    let Some(regs) = sample.user_regs else { return UserSide::Nothing };
+    let register = |number| regs.get(number).filter(|_| regs.abi == RegsAbi::Bits64).map(Avma);
+    let registers = (register(sys::PERF_REG_X86_IP), register(sys::PERF_REG_X86_SP), register(sys::PERF_REG_X86_BP));
+    let (Some(ip), Some(sp), Some(fp)) = registers else { return UserSide::OnlyKernelChain };
+    let copy = sample.user_stack.map_or(&[][..], |stack| stack.copied());
+    UserSide::Stack(SampledStack { process, thread, ip, sp, fp, copy, kernel_chain })
 }
 
 fn task(pid: u32, tid: u32) -> TaskId {
@@ -309,4 +321,25 @@ fn describe(config: &EventConfig) -> EventDescription {
     attr.flags = flags;
     attr.clock = Some(CLOCK_MONOTONIC);
     EventDescription { attr, name: config.kind.name().to_owned(), ids: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strata_perfdata::record::{UserRegs, Words};
+
+    fn regs(abi: RegsAbi) -> UserRegs<'static> {
+        let mask = 1 << sys::PERF_REG_X86_BP | 1 << sys::PERF_REG_X86_SP | 1 << sys::PERF_REG_X86_IP;
+        UserRegs { abi, mask, values: Words::Bytes(&[[0; 8]; 3]) }
+    }
+
+    #[test]
+    fn only_a_sample_without_registers_has_no_user_side() {
+        let side = |user_regs| user_side(1, 1, &Sample { user_regs, ..Sample::default() }, &[]);
+        assert!(matches!(side(None), UserSide::Nothing));
+        assert!(matches!(side(Some(regs(RegsAbi::Bits64))), UserSide::Stack(_)));
+        assert!(matches!(side(Some(regs(RegsAbi::Bits32))), UserSide::OnlyKernelChain));
+        let cut = UserRegs { mask: 0, values: Words::Bytes(&[]), ..regs(RegsAbi::Bits64) };
+        assert!(matches!(side(Some(cut)), UserSide::OnlyKernelChain));
+    }
 }

@@ -96,12 +96,33 @@ pub enum FileOrigin {
 pub struct FileBytes {
     bytes: Arc<Vec<u8>>,
     origin: FileOrigin,
+    identity: Option<FileIdentity>,
+}
+
+/// Which file of a machine it is, as the machine tells files apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileIdentity {
+    /// The file system, as `stat(2)` numbers it.
+    pub device: u64,
+    /// The file in it.
+    pub inode: u64,
 }
 
 impl FileBytes {
     /// Bytes found at `origin`.
     pub fn new(bytes: Vec<u8>, origin: FileOrigin) -> Self {
-        Self { bytes: Arc::new(bytes), origin }
+        Self { bytes: Arc::new(bytes), origin, identity: None }
+    }
+
+    /// The same bytes, known to be those of this file.
+    #[must_use]
+    pub fn of_file(self, identity: FileIdentity) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    /// Which file they are of, where that is known.
+    pub const fn identity(&self) -> Option<FileIdentity> {
+        self.identity
     }
 
     /// Where the bytes were found.

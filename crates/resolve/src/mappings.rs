@@ -14,6 +14,15 @@ pub(crate) struct Mapping {
     pub(crate) file_offset: u64,
     /// ELF build id, where the recorder or the kernel knew it.
     pub(crate) build_id: Option<Box<[u8]>>,
+    /// Which file it is, where there is no build id; none for memory.
+    pub(crate) inode: Option<Inode>,
+}
+
+/// A file as the recorded kernel tells it apart from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Inode {
+    pub(crate) device: (u32, u32),
+    pub(crate) number: u64,
 }
 
 impl Mapping {
@@ -41,11 +50,14 @@ impl Mappings {
             .entry(record.filename.into())
             .or_insert_with(|| String::from_utf8_lossy(record.filename).into())
             .clone();
-        let build_id = match record.more.map(|more| more.identity) {
-            Some(MmapIdentity::BuildId(build_id)) => Some(build_id.as_bytes().into()),
-            _ => None,
+        let (build_id, inode) = match record.more.map(|more| more.identity) {
+            Some(MmapIdentity::BuildId(build_id)) => (Some(build_id.as_bytes().into()), None),
+            Some(MmapIdentity::Inode { major, minor, inode, .. }) if inode != 0 => {
+                (None, Some(Inode { device: (major, minor), number: inode }))
+            }
+            _ => (None, None),
         };
-        let mapping = Mapping { path, file_offset: record.file_offset, build_id };
+        let mapping = Mapping { path, file_offset: record.file_offset, build_id, inode };
         self.processes.entry(pid).or_default().insert(range, mapping);
     }
 

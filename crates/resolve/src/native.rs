@@ -4,7 +4,7 @@ use crate::demangle::demangle;
 use crate::elf::{ElfSymbols, SymbolSource};
 use crate::files::{FileError, FilePath, Files};
 use crate::kernel::{KernelKnobs, KernelSymbols};
-use crate::mappings::{MappedAs, Mapping};
+use crate::mappings::{Inode, MappedAs, Mapping};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -27,7 +27,8 @@ pub(crate) struct Symbols<'f> {
     kernel: Result<KernelSymbols, String>,
 }
 
-type ImageKey = (Rc<str>, Option<Box<[u8]>>);
+/// Processes may see different files under one path: without a build id the file's number tells them apart.
+type ImageKey = (Rc<str>, Option<Box<[u8]>>, Option<Inode>);
 
 impl<'f> Symbols<'f> {
     /// Symbols through these files. `same_boot`: whether this machine still runs the kernel that was recorded.
@@ -100,7 +101,7 @@ impl<'f> Symbols<'f> {
     }
 
     fn symbols(&mut self, pid: u32, range: AvmaRange, mapping: &Mapping) -> Rc<Result<ElfSymbols, Unnamed>> {
-        let key = (Rc::from(&*mapping.path), mapping.build_id.clone());
+        let key = (Rc::from(&*mapping.path), mapping.build_id.clone(), mapping.inode);
         if let Some(known) = self.images.get(&key) {
             return Rc::clone(known);
         }
@@ -122,6 +123,13 @@ impl<'f> Symbols<'f> {
             FileError::Deleted { .. } => Unnamed::OtherFile,
             _ => Unnamed::NoFile,
         })?;
+        // The device is not held against the file: overlaid file systems have different numbers for it in records and in
+        // stat(2), while the inode is the same.
+        if let (Some(mapped), Some(read)) = (mapping.inode, bytes.identity())
+            && mapped.number != read.inode
+        {
+            return Err(Unnamed::OtherFile);
+        }
         let symbols = ElfSymbols::parse_with_debug_files(&bytes, &path, self.files).map_err(|_| Unnamed::NoSymbol)?;
         let found = symbols.build_id().map(|id| id.as_bytes());
         match &mapping.build_id {
@@ -167,4 +175,52 @@ fn kind_of_image(file_name: &str) -> CodeKind {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{FileBytes, FileIdentity, FileOrigin};
+    use std::cell::Cell;
+    use std::path::PathBuf;
+
+    /// The C library under any path, as a file with this number.
+    struct OneFile {
+        inode: u64,
+        reads: Cell<u32>,
+    }
+
+    impl Files for OneFile {
+        fn read(&self, path: &FilePath) -> Result<FileBytes, FileError> {
+            if path.path() != Path::new("/libc.so.6") {
+                return Err(FileError::NotFound { path: PathBuf::from(path.path()) });
+            }
+            self.reads.set(self.reads.get() + 1);
+            let bytes = std::fs::read("/lib/x86_64-linux-gnu/libc.so.6").unwrap();
+            let identity = FileIdentity { device: 1, inode: self.inode };
+            Ok(FileBytes::new(bytes, FileOrigin::Given).of_file(identity))
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_build_id_is_told_by_its_number() {
+        let files = OneFile { inode: 7, reads: Cell::new(0) };
+        let mut symbols = Symbols::new(&files, KernelIdentity::Other);
+        let mut source = |number: Option<u64>| {
+            let mapping = Mapping {
+                path: "/libc.so.6".into(),
+                file_offset: 0,
+                build_id: None,
+                inode: number.map(|number| Inode { device: (8, 1), number }),
+            };
+            let range = AvmaRange::sized(Avma(0), 1 << 30).unwrap();
+            // Any function of the library: what matters is whether its symbols are asked at all.
+            symbols.image(1, range, &mapping, Avma(0x30000)).source
+        };
+        assert_eq!(source(Some(8)), NameSource::None(Unnamed::OtherFile));
+        assert_ne!(source(Some(7)), NameSource::None(Unnamed::OtherFile));
+        assert_ne!(source(None), NameSource::None(Unnamed::OtherFile), "where no number was recorded");
+        assert_eq!(source(Some(8)), NameSource::None(Unnamed::OtherFile), "it is not shared by path");
+        assert_eq!(files.reads.get(), 3);
+    }
 }

@@ -7,6 +7,7 @@ mod launch;
 mod named_code;
 mod names;
 mod others;
+mod outlived;
 mod ps;
 mod scene;
 mod stacks;

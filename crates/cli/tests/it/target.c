@@ -5,6 +5,7 @@
 //   threads COUNT  starts so many threads that wait
 //   named          calls itself and a thread by names that act on a terminal, and that are no text
 //   leaderless     ends its main thread; another computes on
+//   outlived       starts a thread that computes on, and ends its main thread two seconds later
 //   brief COUNT    ends after so many microseconds
 
 #include <pthread.h>
@@ -65,7 +66,7 @@ int main(int count, char **words)
         }
         number = 0;
     }
-    if (!strcmp(mode, "leaderless"))
+    if (!strcmp(mode, "leaderless") || !strcmp(mode, "outlived"))
     {
         if (pthread_create(&thread, NULL, spin_under_a_name, NULL))
         {
@@ -73,6 +74,10 @@ int main(int count, char **words)
         }
         puts("ready");
         fflush(stdout);
+        if (!strcmp(mode, "outlived"))
+        {
+            sleep(2);
+        }
         pthread_exit(NULL);
     }
     if (!strcmp(mode, "named"))

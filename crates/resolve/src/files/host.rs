@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
-use super::{FileBytes, FileError, FileOrigin, FilePath, Files};
+use super::{FileBytes, FileError, FileIdentity, FileOrigin, FilePath, Files};
 
 /// Largest file, in bytes, that is read unless the caller sets another limit.
 const DEFAULT_LIMIT: u64 = 1 << 30;
@@ -56,7 +56,8 @@ impl HostFiles {
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > self.limit {
             return Err(FileError::TooLarge { path: asked.to_owned(), limit: self.limit });
         }
-        Ok(FileBytes::new(bytes, origin))
+        let identity = FileIdentity { device: status.st_dev, inode: status.st_ino };
+        Ok(FileBytes::new(bytes, origin).of_file(identity))
     }
 }
 
