@@ -240,7 +240,10 @@ fn a_port_of_the_users_own_is_kept() {
     wait_for_words(&strata, "listening to the .NET runtime");
     strata.close_stdin();
     expect_code(&strata.wait(crate::scene::PATIENCE).unwrap(), 0);
-    assert_eq!(manifest(&recording)["runtimes"][0]["streams"].as_array().unwrap().len(), 1);
+    let manifest = manifest(&recording);
+    let streams = manifest["runtimes"][0]["streams"].as_array().unwrap();
+    assert_eq!(streams.iter().filter(|stream| stream["kind"] == "live").count(), 1, "{manifest}");
+    expect_own_files(&recording);
 }
 
 #[test]

@@ -87,9 +87,18 @@ fn attach(claim: &Claim<'_>, shared: &Arc<Shared>) {
         }
         Err(reason) => return not_attachable(pid, &reason, shared),
     };
-    match endpoint.start_session(&request::live(), ANSWER_TIMEOUT) {
-        Ok(session) => listen(claim, session, shared),
-        Err(error) => shared.problem(pid, explain(pid, &error)),
+    let give_up = Instant::now() + STARTUP_TIMEOUT;
+    loop {
+        match endpoint.start_session(&request::live(), ANSWER_TIMEOUT) {
+            Ok(session) => return listen(claim, session, shared),
+            // Its socket has a name a moment before it listens.
+            Err(Error::NotListening { .. })
+                if Instant::now() < give_up && !shared.is_stopping() && !proc::has_ended(pid) =>
+            {
+                thread::sleep(LOOK);
+            }
+            Err(error) => return shared.problem(pid, explain(pid, &error)),
+        }
     }
 }
 

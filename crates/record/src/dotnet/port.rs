@@ -36,7 +36,14 @@ pub(super) fn take_calls(port: &ReversePort, shared: &Arc<Shared>) {
 fn take_call(runtime: &Advertised, shared: &Arc<Shared>) {
     let Some(claim) = shared.claim(runtime.pid, Way::Call) else { return };
     match runtime.endpoint().start_session(&request::live(), follow::ANSWER_TIMEOUT) {
-        Ok(session) => follow::listen(&claim, session, shared),
+        Ok(session) => {
+            follow::listen(&claim, session, shared);
+            drop(claim);
+            // It may have become another program, whose runtime began before the streams of this one had ended.
+            if shared.take_seen_again(runtime.pid) {
+                follow::begin_to_attach(runtime.pid, follow::MayCall::Yes, shared);
+            }
+        }
         Err(error) => {
             drop(claim);
             // Its own socket may answer; if that was tried already, no one will.

@@ -220,6 +220,11 @@ impl Shared {
         })
     }
 
+    /// Whether the process was seen to load a runtime while its streams were read and no thread was there to attach to it.
+    pub(super) fn take_seen_again(&self, pid: u32) -> bool {
+        self.change(pid, |process| !process.attaching && std::mem::take(&mut process.seen_again))
+    }
+
     /// Names a new stream of a process; `None` when nothing is written any more.
     pub(super) fn next_stream(&self, pid: u32, kind: StreamKind) -> Option<Stream> {
         let mut table = self.table();
@@ -312,13 +317,16 @@ pub(super) struct Claim<'a> {
 impl Claim<'_> {
     /// Its session runs. Says whether that came too late: then it has to be stopped.
     pub(super) fn live(&self, session: SessionId) -> TooLate {
-        self.shared.change(self.pid, |process| {
-            process.state = State::Live(session);
-            process.tried = vec![Way::Call, Way::Attach];
-            process.open = vec![StreamKind::Live, StreamKind::Attach];
-        });
-        // Whoever stops after this sees the session; whoever did before is seen here.
-        match self.shared.table().phase {
+        // In one step: whoever stops the sessions either sees this one or is seen here.
+        let mut table = self.shared.table();
+        let process = table.process(self.pid);
+        process.state = State::Live(session);
+        process.tried = vec![Way::Call, Way::Attach];
+        process.open = vec![StreamKind::Live, StreamKind::Attach];
+        // What it becomes later is no news for whoever asked for it.
+        process.said_not_dotnet = true;
+        self.shared.changed.notify_all();
+        match table.phase {
             Phase::Recording => TooLate::No,
             Phase::Stopping | Phase::Closed => TooLate::Yes,
         }
@@ -351,4 +359,120 @@ impl Drop for Claim<'_> {
 pub(super) enum TooLate {
     No,
     Yes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc;
+
+    struct Scene {
+        shared: Shared,
+        folder: PathBuf,
+    }
+
+    impl Scene {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("strata-runtimes-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&folder);
+            let recording = Recording::create(&folder).unwrap();
+            let (news, _) = mpsc::channel();
+            Self { shared: Shared::new(recording, news, Control::new().unwrap()), folder }
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    const SESSION: SessionId = SessionId(7);
+
+    fn own_pid() -> u32 {
+        std::process::id()
+    }
+
+    #[test]
+    fn one_of_many_gets_the_process() {
+        let scene = Scene::new("many");
+        let (shared, pid) = (&scene.shared, own_pid());
+        let (live, most) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let (live, most) = (&live, &most);
+                scope.spawn(move || {
+                    let way = if number % 2 == 0 { Way::Call } else { Way::Attach };
+                    let Some(claim) = shared.claim(pid, way) else { return };
+                    most.fetch_max(live.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    assert_eq!(claim.live(SESSION), TooLate::No);
+                    std::thread::sleep(Duration::from_millis(20));
+                    live.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+        assert!(shared.claim(pid, Way::Attach).is_none(), "its streams have ended, and it is the same program");
+    }
+
+    #[test]
+    fn what_failed_one_way_may_go_the_other() {
+        let scene = Scene::new("ways");
+        let (shared, pid) = (&scene.shared, own_pid());
+        let call = shared.claim(pid, Way::Call).unwrap();
+        std::thread::scope(|scope| {
+            // It waits for how the other goes.
+            let attaching = scope.spawn(|| shared.claim(pid, Way::Attach).is_some());
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!attaching.is_finished());
+            drop(call);
+            assert!(attaching.join().unwrap());
+        });
+        assert!(shared.claim(pid, Way::Call).is_none() && shared.claim(pid, Way::Attach).is_none());
+        // Another program in its place is another matter.
+        shared.change(pid, |process| process.program.push(0));
+        assert!(shared.claim(pid, Way::Call).is_some());
+    }
+
+    #[test]
+    fn what_has_no_runtime_yet_is_asked_again() {
+        let scene = Scene::new("again");
+        let (shared, pid) = (&scene.shared, own_pid());
+        assert!(shared.begin_attaching(pid));
+        assert!(!shared.begin_attaching(pid), "a thread is there");
+        let claim = shared.claim(pid, Way::Attach).unwrap();
+        assert!(claim.not_dotnet());
+        drop(claim);
+        assert!(shared.attach_again(pid), "it was seen to load one meanwhile");
+        let claim = shared.claim(pid, Way::Attach).unwrap();
+        assert!(!claim.not_dotnet(), "that is said once");
+        drop(claim);
+        assert!(!shared.attach_again(pid));
+        assert!(shared.begin_attaching(pid));
+        assert!(shared.claim(pid, Way::Call).is_some());
+    }
+
+    #[test]
+    fn sessions_that_come_late_are_stopped_and_what_is_open_is_told() {
+        let scene = Scene::new("late");
+        let (shared, pid) = (&scene.shared, own_pid());
+        let claim = shared.claim(pid, Way::Call).unwrap();
+        assert!(shared.asks());
+        assert_eq!(shared.stop(), []);
+        assert_eq!(claim.live(SESSION), TooLate::Yes);
+        assert!(!shared.asks());
+        assert_eq!(shared.reading(), [pid]);
+        shared.stream_ended(pid, StreamKind::Live);
+        assert_eq!(shared.reading(), [pid], "its list is still being read");
+        let files = [StreamKind::Live, StreamKind::Live, StreamKind::Attach];
+        let files = files.map(|kind| shared.next_stream(pid, kind).unwrap().file);
+        let expected = ["live", "live-2", "attach"].map(|name| format!("dotnet-{pid}-{name}.nettrace"));
+        assert_eq!(files, expected);
+        let missing = shared.close("the test is over");
+        assert_eq!(missing, [(pid, "its list of methods at attach is not whole: the test is over".to_owned())]);
+        assert_eq!(shared.next_stream(pid, StreamKind::Live), None);
+        drop(claim);
+        assert!(shared.reading().is_empty());
+    }
 }
