@@ -81,6 +81,8 @@ fn docs(layout: &Layout) -> Result<()> {
 /// Advisories are left out: their database comes from a place that not every machine reaches.
 fn deny(layout: &Layout) -> Result<()> {
     let program = CARGO_DENY.ensure(layout)?;
+    // It looks at the dependencies of every platform, of which a build has fetched only ours.
+    run::loudly(cargo(layout).args(["fetch", "--locked"]))?;
     let checks = ["--offline", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
     run::loudly(Command::new(program).current_dir(&layout.root).args(checks))
 }
