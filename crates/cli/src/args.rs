@@ -50,7 +50,7 @@ pub(crate) struct RecordArguments {
     /// Attach to the one process with this name: its program, or the assembly that dotnet runs.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Stop after this long: `30s`, `1m30s`, or dd:hh:mm:ss.
+    /// Stop after this long: `30s`, `1m30s`, or dd:hh:mm:ss. A launched program is then ended (SIGTERM).
     #[arg(short, long, value_name = "TIME", value_parser = durations::parse)]
     pub(crate) duration: Option<Duration>,
     /// Samples per second and busy processor.
@@ -69,6 +69,11 @@ pub(crate) struct RecordArguments {
 
 /// What a measurement showed to be enough: more copies cost more and make hardly any stack whole that was not.
 const DEFAULT_STACK_BYTES: u32 = 8192;
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "a number from 0 to 100 is wanted".to_owned())
+}
 
 fn stack_bytes(text: &str) -> Result<u32, String> {
     /// The kernel's limit: a record, stack included, has a 16-bit size.
@@ -98,7 +103,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) limit: usize,
     /// Least share of CPU time, in percent, that a row of `tree` must have.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub(crate) min_percent: f64,
     /// In `tree`, add all threads together.
     #[arg(long)]

@@ -155,7 +155,7 @@ impl Destination {
                 "record to a folder, then: strata convert FOLDER -o -",
             ));
         }
-        let is_folder = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
+        let is_folder = Recording::open(path).is_ok() || path.as_os_str().as_bytes().ends_with(b"/");
         if is_folder || path.extension().is_none_or(|extension| extension == "strata") {
             if Recording::open(path).is_ok() {
                 say(&format!("the earlier recording in {} will be replaced", typed(path)));
@@ -163,6 +163,12 @@ impl Destination {
             return Ok(Self::Recording(path.to_owned()));
         }
         let format = output::format(path)?;
+        if path.is_dir() {
+            return Err(Failure::bad_arguments(
+                format_args!("{} is a folder, and its ending asks for a file", path.display()),
+                "-o takes another name",
+            ));
+        }
         let mut recording = path.as_os_str().to_owned();
         recording.push(".strata");
         Ok(Self::File { file: path.to_owned(), format, recording: recording.into() })

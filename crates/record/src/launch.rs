@@ -116,6 +116,16 @@ impl Held {
         self.pid
     }
 
+    /// Ends the process before it becomes the program.
+    pub(crate) fn give_up(self) {
+        use rustix::process::{Pid, Signal, kill_process};
+        if let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
+            // It is our own child and waits for us: it is still there.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        let _ = self.spawned.recv();
+    }
+
     /// Lets the process become the program.
     pub(crate) fn let_go(mut self) -> io::Result<Child> {
         self.go.write_all(&[1])?;

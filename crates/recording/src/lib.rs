@@ -16,9 +16,11 @@ mod manifest;
 
 pub use manifest::{Host, Manifest, Moment, RuntimeProcess, Sampling, Stop, Stream, StreamKind};
 
+use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// What this crate reads and writes.
 pub const FORMAT: u32 = 1;
@@ -35,6 +37,8 @@ const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 pub struct Recording {
     folder: PathBuf,
     origin: Origin,
+    /// Held while it is being written.
+    _lock: Option<Arc<File>>,
 }
 
 /// Whether a recording's folder was there before it.
@@ -50,6 +54,9 @@ pub enum Error {
     /// The folder holds something that is not a recording, so it is not written over.
     #[error("{} exists and is not a recording", .0.display())]
     Occupied(PathBuf),
+    /// Another recorder is writing there right now.
+    #[error("{} is being recorded to by another process", .0.display())]
+    InUse(PathBuf),
     /// There is no recording here.
     #[error("{} is not a recording: it has no {MANIFEST}", .0.display())]
     NotARecording(PathBuf),
@@ -94,20 +101,21 @@ impl Recording {
     /// When the parent folder is missing or not writable, or something else has this name.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         let io_error = |source| Error::Io { path: folder.to_owned(), source };
-        let recording = Self { folder: folder.to_owned(), origin: Origin::Found };
-        match fs::create_dir(folder) {
-            Ok(()) => Ok(Self { origin: Origin::Made, ..recording }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let mut entries = fs::read_dir(folder).map_err(|_| Error::Occupied(folder.to_owned()))?;
-                if recording.path(MANIFEST).exists() {
-                    recording.remove_files()?;
-                } else if entries.next().is_some() {
-                    return Err(Error::Occupied(folder.to_owned()));
-                }
-                Ok(recording)
+        let origin = match fs::create_dir(folder) {
+            Ok(()) => Origin::Made,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Origin::Found,
+            Err(error) => return Err(io_error(error)),
+        };
+        let recording = Self { folder: folder.to_owned(), origin, _lock: lock(folder)? };
+        if origin == Origin::Found {
+            let mut entries = fs::read_dir(folder).map_err(|_| Error::Occupied(folder.to_owned()))?;
+            if recording.path(MANIFEST).exists() {
+                recording.remove_files()?;
+            } else if entries.next().is_some() {
+                return Err(Error::Occupied(folder.to_owned()));
             }
-            Err(error) => Err(io_error(error)),
         }
+        Ok(recording)
     }
 
     /// Removes what was written of a recording that came to nothing, and its folder if it was made for it.
@@ -138,7 +146,7 @@ impl Recording {
     /// # Errors
     /// When the folder has no manifest.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let recording = Self { folder: folder.to_owned(), origin: Origin::Found };
+        let recording = Self { folder: folder.to_owned(), origin: Origin::Found, _lock: None };
         match fs::metadata(recording.path(MANIFEST)) {
             Ok(manifest) if manifest.is_file() => Ok(recording),
             Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -238,6 +246,17 @@ impl Recording {
     }
 }
 
+/// Keeps other recorders out of a folder for as long as the file is open; `None` where the file system has no locks.
+fn lock(folder: &Path) -> Result<Option<Arc<File>>, Error> {
+    // What is no folder is told apart where its entries are read.
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(Arc::new(file))),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::InUse(folder.to_owned())),
+        Err(_) => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,8 +275,21 @@ mod tests {
         recording.write_manifest(&manifest).unwrap();
         recording.create_file("dotnet-7-live.nettrace").unwrap();
         assert_eq!(Recording::open(&folder).unwrap().manifest().unwrap(), manifest);
+        drop(recording);
         let again = Recording::create(&folder).unwrap();
         assert!(!again.path("dotnet-7-live.nettrace").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn two_recorders_do_not_write_into_one_folder() {
+        let folder = scratch("in-use");
+        let first = Recording::create(&folder).unwrap();
+        first.write_manifest(&Manifest::default()).unwrap();
+        assert!(matches!(Recording::create(&folder), Err(Error::InUse(_))));
+        assert!(first.manifest().is_ok(), "the first one's files are still there");
+        drop(first);
+        Recording::create(&folder).unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -302,6 +334,7 @@ mod tests {
             recording.create_new_file(name).unwrap();
             assert!(matches!(recording.create_new_file(name), Err(Error::Io { .. })), "{name} is there already");
         }
+        drop(recording);
         let again = Recording::create(&folder).unwrap();
         assert!(names.iter().all(|name| !again.path(name).exists()));
         fs::remove_dir_all(&folder).unwrap();

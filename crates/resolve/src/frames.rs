@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use strata_address::Avma;
 use strata_profile::{
-    CodeKind, Found, Frame, FrameId, Function, Module, NameSource, ProfileBuilder, Timestamp, Unnamed,
+    CodeKind, Found, Frame, FrameId, Function, Module, NameSource, ProfileBuilder, Tier, Timestamp, Unnamed,
 };
 
 #[cfg(test)]
@@ -121,7 +121,11 @@ impl<'f> Namer<'f> {
             Some(_) if managed.is_some() => Named {
                 name: format!("[.NET code at {address}]"),
                 module: None,
-                kind: CodeKind::Stub,
+                // When the runtime has listed its methods, what is left are its stubs; else it may well be a method.
+                kind: match managed {
+                    Some(managed) if managed.lists_all => CodeKind::Stub,
+                    _ => CodeKind::Jit(Tier::Unknown),
+                },
                 source: NameSource::None(Unnamed::NoMethod),
             },
             Some(_) => Named {

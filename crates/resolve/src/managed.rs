@@ -44,6 +44,8 @@ pub(crate) struct ManagedCode {
     began: Option<Timestamp>,
     /// What is missing from the streams.
     pub(crate) missing: Missing,
+    /// Whether the runtime listed all methods it had jitted, so that other code in its memory is no method.
+    pub(crate) lists_all: bool,
     /// Streams that end early or are damaged.
     pub(crate) damage: Vec<Gap>,
 }
@@ -95,6 +97,7 @@ pub(crate) struct ManagedReader {
     modules: FxHashMap<u64, Box<str>>,
     began: Option<Timestamp>,
     missing: Missing,
+    lists_all: bool,
     damage: Vec<Gap>,
 }
 
@@ -152,7 +155,7 @@ impl ManagedReader {
             StreamEnd::Complete if summary.problems.total() > 0 => {
                 self.damage.push(damage(first_problem.unwrap_or(0), damaged_parts(summary.problems.total())));
             }
-            StreamEnd::Complete => {}
+            StreamEnd::Complete => self.lists_all |= kind == StreamKind::Attach,
         }
     }
 
@@ -162,6 +165,7 @@ impl ManagedReader {
             // A runtime that ends tells of all its code once more, as unloads. Only code that was made while running is
             // really unloaded by itself; the others stay until something else takes their place.
             RuntimeEvent::Method(Occasion::Unload, method) => {
+                self.lists_all |= !method.flags.is_dynamic();
                 if let (true, Some(range)) = (method.flags.is_dynamic(), method.range()) {
                     self.unloads.push((at, range));
                 }
@@ -207,7 +211,7 @@ impl ManagedReader {
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
-        let Self { mut bodies, mut nameless, unloads, modules, began, mut missing, damage } = self;
+        let Self { mut bodies, mut nameless, unloads, modules, began, mut missing, lists_all, damage } = self;
         for body in &bodies {
             nameless.remove(&(body.range, body.method_id));
         }
@@ -241,7 +245,7 @@ impl ManagedReader {
         for (at, range) in unloads {
             history.add_unload(at, range);
         }
-        ManagedCode { methods, cursor: history.cursor(), began, missing, damage }
+        ManagedCode { methods, cursor: history.cursor(), began, missing, lists_all, damage }
     }
 }
 

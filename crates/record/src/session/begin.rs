@@ -117,10 +117,15 @@ impl Session {
         };
         let failed = |source| RecordError::Launch { program: program.clone(), source };
         let held = launch::hold(command, environment, &self.control).map_err(failed)?;
-        self.sampler
+        let ready = self
+            .sampler
             .add_thread(held.pid(), Begin::OnExec)
-            .map_err(|error| error.into_record_error(1, self.sampler.processors()))?;
-        self.recording.write_manifest(&self.manifest)?;
+            .map_err(|error| error.into_record_error(1, self.sampler.processors()))
+            .and_then(|_| Ok(self.recording.write_manifest(&self.manifest)?));
+        if let Err(error) = ready {
+            held.give_up();
+            return Err(error);
+        }
         self.began = Instant::now();
         // From here on nothing may fail: the program runs, and whoever launched it must hear of it.
         self.watched = Watched::Child(held.let_go().map_err(failed)?);

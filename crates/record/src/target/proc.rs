@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 use strata_address::{Avma, AvmaRange};
 
 /// One executable mapping of a process.
@@ -131,7 +132,9 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
 /// Whether the process has ended (or was never there); a zombie has ended.
 pub(crate) fn has_ended(pid: u32) -> bool {
     match state(pid) {
-        None | Some(b'X') => true,
+        // Anything but its absence, as when no descriptor is left to look with, says nothing.
+        None => !Path::new(&format!("/proc/{pid}")).exists(),
+        Some(b'X') => true,
         // A main thread that ended before the others looks the same: the process goes on without it.
         Some(b'Z') => threads(pid).map_or(true, |threads| threads.len() <= 1),
         Some(_) => false,
