@@ -66,7 +66,7 @@ fn main_thread_nanoseconds(pid: u32) -> u64 {
     text.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn check_shares(runtime: Runtime, end: impl Fn(&mut Running)) {
+fn check_shares(runtime: Runtime, codes: &[i32], end: impl Fn(&mut Running)) {
     let mut running = start(runtime, "Shares", &[], Until::Ready);
     let pid = running.pid();
     let before = main_thread_nanoseconds(pid);
@@ -78,7 +78,7 @@ fn check_shares(runtime: Runtime, end: impl Fn(&mut Running)) {
     let after = main_thread_nanoseconds(pid);
     end(&mut running);
     let finished = finish(running, runtime.name());
-    assert_eq!(finished.status.code(), Some(0), "{runtime}: {finished:?}");
+    assert!(finished.status.code().is_some_and(|code| codes.contains(&code)), "{runtime}: {finished:?}");
 
     let readings = live::truths(&finished.stdout);
     let last = readings.last().unwrap();
@@ -97,14 +97,15 @@ fn check_shares(runtime: Runtime, end: impl Fn(&mut Running)) {
 #[test]
 fn shares_hold_until_terminated() {
     for runtime in Runtime::all() {
-        check_shares(runtime, |running| running.signal("TERM").unwrap());
+        // After the program's own end .NET Core 3.1 still answers the signal, sometimes before Main has returned.
+        check_shares(runtime, &[0, 128 + 15], |running| running.signal("TERM").unwrap());
     }
 }
 
 #[test]
 fn shares_hold_until_input_ends() {
     for runtime in Runtime::all() {
-        check_shares(runtime, Running::close_stdin);
+        check_shares(runtime, &[0], Running::close_stdin);
     }
 }
 
