@@ -73,15 +73,13 @@ fn attach(claim: &Claim<'_>, shared: &Arc<Shared>) {
     let pid = claim.pid;
     let endpoint = match find_when_started(pid, shared) {
         Ok(endpoint) => endpoint,
-        Err(NotAttachable::NotDotnet { executable, .. }) => {
+        Err(reason @ (NotAttachable::NotDotnet { .. } | NotAttachable::KernelThread { .. })) => {
+            let executable = match reason {
+                NotAttachable::NotDotnet { executable, .. } => executable,
+                _ => None,
+            };
             if claim.not_dotnet() {
                 shared.tell(News::NotDotnet { pid, executable });
-            }
-            return;
-        }
-        Err(NotAttachable::KernelThread { .. }) => {
-            if claim.not_dotnet() {
-                shared.tell(News::NotDotnet { pid, executable: None });
             }
             return;
         }
