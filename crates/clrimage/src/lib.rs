@@ -1,0 +1,16 @@
+//! Reads .NET images: where each precompiled method is, what it is called, and which source line it came from.
+//!
+//! An image is a PE file, alone or inside a single-file bundle, with ECMA-335 metadata and, when it was compiled ahead of
+//! time, a ReadyToRun section. This crate turns its bytes into ranges first; a name is made only when it is asked for. It
+//! knows nothing of processes: addresses are relative to the image base ([`strata_address::Rva`]).
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
+)]
+
+mod bytes;
+mod error;
+
+pub use error::{Error, ErrorKind};
