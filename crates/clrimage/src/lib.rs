@@ -12,5 +12,6 @@
 
 mod bytes;
 mod error;
+pub mod metadata;
 
 pub use error::{Error, ErrorKind};
