@@ -13,5 +13,7 @@
 mod bytes;
 mod error;
 pub mod metadata;
+mod pe;
 
 pub use error::{Error, ErrorKind};
+pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
