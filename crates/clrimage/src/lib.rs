@@ -14,6 +14,7 @@ mod bytes;
 mod error;
 mod image;
 mod methods;
+pub mod metadata;
 mod pe;
 mod r2r;
 
