@@ -14,5 +14,8 @@ pub mod bundle;
 mod bytes;
 mod error;
 mod inflate;
+pub mod metadata;
+mod pe;
 
 pub use error::{Error, ErrorKind};
+pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
