@@ -12,9 +12,11 @@
 
 pub mod bundle;
 mod bytes;
+pub mod debug_directory;
 mod error;
 mod inflate;
 pub mod metadata;
+pub mod pdb;
 mod pe;
 
 pub use error::{Error, ErrorKind};
