@@ -10,9 +10,13 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
 )]
 
+pub mod bundle;
 mod bytes;
+pub mod debug_directory;
 mod error;
+mod inflate;
 pub mod metadata;
+pub mod pdb;
 mod pe;
 
 pub use error::{Error, ErrorKind};
