@@ -10,15 +10,21 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
 )]
 
+pub mod bundle;
 mod bytes;
+pub mod debug_directory;
 mod error;
+mod identity;
 mod image;
+mod inflate;
 mod methods;
 pub mod metadata;
+pub mod pdb;
 mod pe;
 mod r2r;
 
 pub use error::{Error, ErrorKind};
+pub use identity::ImageIdentity;
 pub use image::Image;
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
