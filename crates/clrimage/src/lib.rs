@@ -12,8 +12,16 @@
 
 mod bytes;
 mod error;
+mod image;
+mod methods;
 pub mod metadata;
 mod pe;
+mod r2r;
 
 pub use error::{Error, ErrorKind};
+pub use image::Image;
+pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
+pub use r2r::{
+    CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,
+};
