@@ -13,14 +13,16 @@
 mod bytes;
 mod error;
 mod image;
-mod methods;
 pub mod metadata;
+mod methods;
+mod names;
 mod pe;
 mod r2r;
 
 pub use error::{Error, ErrorKind};
 pub use image::Image;
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
+pub use names::{Assemblies, EventName, Mark, MethodName, NameError, Names, NoAssemblies};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{
     CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,
