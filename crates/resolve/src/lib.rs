@@ -23,4 +23,5 @@ mod readable;
 mod recording;
 mod replay;
 
+pub use managed::method_display_name;
 pub use recording::{ResolveError, resolve};

@@ -4,6 +4,8 @@ mod method_name;
 #[cfg(test)]
 mod tests;
 
+pub use method_name::display as method_display_name;
+
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use strata_address::AvmaRange;

@@ -65,7 +65,7 @@ impl<'d> InstanceSignature<'d> {
     pub(crate) fn parse(cursor: &mut Cursor<'d>) -> Result<Self, Error> {
         let start = *cursor;
         let flags = cursor.compressed()?;
-        let mut types = Types::default();
+        let mut types = TypeSkipper::default();
         let module = optional(flags & 0x80, || cursor.compressed())?;
         let owner = optional(flags & 0x40, || types.taken(cursor, 1))?;
         if flags & 0x8 != 0 {
@@ -98,13 +98,13 @@ fn optional<T>(flag: u32, read: impl FnOnce() -> Result<T, Error>) -> Result<Opt
 
 /// Passes over type signatures, and counts them.
 #[derive(Default)]
-struct Types {
+pub(crate) struct TypeSkipper {
     seen: u32,
 }
 
-impl Types {
+impl TypeSkipper {
     /// The bytes of the next `count` types.
-    fn taken<'d>(&mut self, cursor: &mut Cursor<'d>, count: u32) -> Result<&'d [u8], Error> {
+    pub(crate) fn taken<'d>(&mut self, cursor: &mut Cursor<'d>, count: u32) -> Result<&'d [u8], Error> {
         let start = *cursor;
         self.skip(cursor, count, 0)?;
         let length = cursor.offset().saturating_sub(start.offset());

@@ -20,6 +20,7 @@ pub use unwind::UnwindTables;
 pub(crate) use exceptions::ExceptionTable;
 pub(crate) use functions::{Function, RuntimeFunctions};
 pub(crate) use hot_cold::{ColdRows, HotColdMap};
+pub(crate) use instance::TypeSkipper;
 pub(crate) use native_array::NativeArray;
 pub(crate) use native_hashtable::NativeHashtable;
 pub(crate) use thunks::thunks;
