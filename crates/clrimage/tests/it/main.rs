@@ -1,1 +1,4 @@
+//! Tests of the public interface, in one binary.
 
+mod built;
+mod hostile;

@@ -1,0 +1,4 @@
+//! Images put together by testkit: what no real file at hand has.
+
+mod files;
+mod metadata;
