@@ -14,10 +14,18 @@ pub mod bundle;
 mod bytes;
 pub mod debug_directory;
 mod error;
+mod image;
 mod inflate;
 pub mod metadata;
+mod methods;
 pub mod pdb;
 mod pe;
+mod r2r;
 
 pub use error::{Error, ErrorKind};
+pub use image::Image;
+pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
+pub use r2r::{
+    CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,
+};
