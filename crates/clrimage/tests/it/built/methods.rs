@@ -206,7 +206,7 @@ fn every_form_of_signature() {
         Instance { flags: 0x2, arguments: vec![Type::CANON], ..Instance::of(samples::ECHO) },
         Instance { flags: 0x100, ..Instance::of(1) },
         Instance { flags: 0x300, owner: Some(owner.clone()), ..Instance::of(samples::GET) },
-        Instance { module: Some(2), owner: Some(owner.clone()), ..Instance::of(0x1fff_ffff) },
+        Instance { module: Some(2), owner: Some(owner.clone()), ..Instance::of(0xff_ffff) },
         Instance { module: Some(300), method: signature::Method::Member(2), ..Instance::of(0) },
         Instance { constrained: Some(samples::POINT), ..Instance::of(2) },
         Instance {
