@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use strata_clrimage::bundle::Bundle;
 
 use crate::apt::{self, SystemNeed};
 use crate::fetch::Package;
 use crate::layout::Layout;
-use crate::{bundle, install, run, workloads};
+use crate::{install, run, workloads};
 
 /// A runtime or an oracle.
 struct Target {
@@ -145,6 +146,20 @@ const TARGETS: &[Target] = &[
             package: Package::Npm("@microsoft/sarif-multitool-linux", "5.7.0"),
             bundle: "Sarif.Multitool",
             members: &["Microsoft.Diagnostics.Tracing.TraceEvent.dll", "Microsoft.Diagnostics.FastSerialization.dll"],
+        },
+    },
+    Target {
+        name: "roslyn",
+        about: "the C# compiler 4.8, and a program that came with its Portable PDB",
+        recipe: Recipe::Files {
+            package: Package::Npm("@azure-typespec/http-client-csharp", "1.0.0-alpha.20260922.3"),
+            files: &[
+                "dist/generator/Microsoft.CodeAnalysis.dll",
+                "dist/generator/Microsoft.CodeAnalysis.CSharp.dll",
+                "dist/generator/Azure.Generator.dll",
+                "dist/generator/Azure.Generator.pdb",
+            ],
+            program: None,
         },
     },
     Target {
@@ -342,13 +357,12 @@ fn move_kind(from: &Path, suffix: &str, result: &Path) -> Result<()> {
 
 fn take_out_of_bundle(path: &Path, members: &[&str], result: &Path) -> Result<()> {
     let file = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
-    let entries = bundle::entries(&file)?;
+    let bundle = Bundle::find(&file)?.with_context(|| format!("{} is not a single-file bundle", path.display()))?;
     for member in members {
-        let entry = entries
-            .iter()
-            .find(|entry| entry.path == *member)
-            .with_context(|| format!("no {member} among the {} files of the bundle", entries.len()))?;
-        fs::write(result.join(member), bundle::content(&file, entry)?)?;
+        let entry = bundle
+            .entry(member)
+            .with_context(|| format!("no {member} among the {} files of the bundle", bundle.entries().len()))?;
+        fs::write(result.join(member), bundle.content(entry)?)?;
     }
     Ok(())
 }

@@ -10,17 +10,23 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
 )]
 
+pub mod bundle;
 mod bytes;
+pub mod debug_directory;
 mod error;
+mod identity;
 mod image;
+mod inflate;
 pub mod metadata;
 mod methods;
 mod names;
+pub mod pdb;
 mod pe;
 mod r2r;
 
 pub use error::{Error, ErrorKind};
-pub use image::Image;
+pub use identity::ImageIdentity;
+pub use image::{Component, Image};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use names::{Assemblies, EventName, Mark, MethodName, NameError, Names, NoAssemblies};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};

@@ -1,5 +1,6 @@
 //! The tables of ReadyToRun images: which code belongs to which method.
 
+mod composite;
 mod entry_point;
 mod exceptions;
 mod functions;
@@ -17,6 +18,7 @@ pub use instance::{InstanceSignature, MethodToken};
 pub use thunks::{Thunk, ThunkKind};
 pub use unwind::UnwindTables;
 
+pub(crate) use composite::Components;
 pub(crate) use exceptions::ExceptionTable;
 pub(crate) use functions::{Function, RuntimeFunctions};
 pub(crate) use hot_cold::{ColdRows, HotColdMap};
