@@ -1,6 +1,6 @@
 // Compiles one C# file with Roslyn, which writes Portable PDBs and knows today's language:
 //
-//   Roslyn COMPILER SOURCE OUTPUT.dll beside|embedded FRAMEWORK
+//   RoslynDriver COMPILER SOURCE OUTPUT.dll beside|embedded FRAMEWORK
 //
 // COMPILER is the folder with Roslyn's assemblies, FRAMEWORK the one whose assemblies are referenced; the PDB goes beside
 // the output or into it. The PDB calls the source /_/NAME.cs, and its Source Link says where to read /_/*.
@@ -13,7 +13,7 @@ using System.IO;
 using System.Reflection;
 using System.Text;
 
-internal static class Roslyn
+internal static class RoslynDriver
 {
     const string SourceLink = "{\"documents\":{\"/_/*\":\"https://example.org/strata/workloads/*\"}}";
     const string Names = "Microsoft.CodeAnalysis.";
