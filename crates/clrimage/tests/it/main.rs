@@ -1,1 +1,4 @@
+//! Tests on real images.
 
+mod observed;
+mod runtime;
