@@ -19,6 +19,7 @@ mod image;
 mod inflate;
 pub mod metadata;
 mod methods;
+mod names;
 pub mod pdb;
 mod pe;
 mod r2r;
@@ -27,6 +28,7 @@ pub use error::{Error, ErrorKind};
 pub use identity::ImageIdentity;
 pub use image::{Component, Image};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
+pub use names::{Assemblies, EventName, Mark, MethodName, NameError, Names, NoAssemblies};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{
     CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,

@@ -1,4 +1,6 @@
-//! Tests of the public interface, in one binary.
+//! Tests on real images, and on images put together by testkit.
 
 mod built;
 mod hostile;
+mod observed;
+mod runtime;
