@@ -16,6 +16,7 @@ pub mod debug_directory;
 mod error;
 mod image;
 mod inflate;
+mod lines;
 pub mod metadata;
 mod methods;
 pub mod pdb;
@@ -24,8 +25,10 @@ mod r2r;
 
 pub use error::{Error, ErrorKind};
 pub use image::Image;
+pub use lines::{IlOffset, NativeMapping, il_offset, source_line};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{
-    CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,
+    CoreHeader, DebugInfo, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind,
+    UnwindTables,
 };
