@@ -14,6 +14,7 @@ pub mod bundle;
 mod bytes;
 pub mod debug_directory;
 mod error;
+mod identity;
 mod image;
 mod inflate;
 mod lines;
@@ -24,7 +25,8 @@ mod pe;
 mod r2r;
 
 pub use error::{Error, ErrorKind};
-pub use image::Image;
+pub use identity::ImageIdentity;
+pub use image::{Component, Image};
 pub use lines::{IlOffset, NativeMapping, il_offset, source_line};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
