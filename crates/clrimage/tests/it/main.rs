@@ -1,6 +1,10 @@
-//! Tests on real images, and on images put together by testkit.
+//! Tests of the crate on real files and on files put together by the testkit.
 
 mod built;
+mod bundle;
+mod debug_info;
 mod hostile;
+mod images;
+mod lines;
 mod observed;
 mod runtime;
