@@ -4,3 +4,4 @@ mod composite;
 mod files;
 mod metadata;
 mod methods;
+mod names;
