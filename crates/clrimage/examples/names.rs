@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = std::fs::read(path)?;
     let image = Image::parse(&bytes, Layout::File)?;
     let table = image.methods()?;
-    let names = image.names(&NoAssemblies)?;
+    let names = image.names(&NoAssemblies);
 
     if let Some(style) = arguments.next() {
         let (_, write) = STYLES.iter().find(|(name, _)| *name == style).ok_or("no such style")?;

@@ -21,7 +21,7 @@ impl<'w> Document<'w> {
         Ok(Self { out, is_first: true })
     }
 
-    pub(super) fn image(&mut self, listing: &Listing<'_>, names: &Names<'_, '_>) -> io::Result<()> {
+    pub(super) fn image<'d>(&mut self, listing: &Listing<'d>, names: &Names<'_, 'd>) -> io::Result<()> {
         self.out.write_all(if self.is_first { b"\n" } else { b",\n" })?;
         self.is_first = false;
         serde_json::to_writer(&mut self.out, &OfImage { listing, names }).map_err(io::Error::from)
@@ -32,12 +32,12 @@ impl<'w> Document<'w> {
     }
 }
 
-struct OfImage<'a, 'd> {
+struct OfImage<'a, 'd, 'n> {
     listing: &'a Listing<'d>,
-    names: &'a Names<'a, 'd>,
+    names: &'a Names<'n, 'd>,
 }
 
-impl Serialize for OfImage<'_, '_> {
+impl Serialize for OfImage<'_, '_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { listing, names } = self;
         let problems: Vec<_> = listing.methods.problems().iter().map(OfProblem::from).collect();
@@ -68,12 +68,12 @@ impl From<&strata_clrimage::Problem> for OfProblem {
     }
 }
 
-struct Methods<'a, 'd> {
+struct Methods<'a, 'd, 'n> {
     listing: &'a Listing<'d>,
-    names: &'a Names<'a, 'd>,
+    names: &'a Names<'n, 'd>,
 }
 
-impl Serialize for Methods<'_, '_> {
+impl Serialize for Methods<'_, '_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.listing.rows(self.names).map(OfMethod::from))
     }
@@ -120,7 +120,7 @@ impl Serialize for Thunks<'_, '_> {
         let row = |thunk: &strata_clrimage::Thunk| OfThunk {
             rva: thunk.start,
             size_bytes: thunk.size,
-            name: thunk.kind.to_string(),
+            name: thunk.to_string(),
         };
         serializer.collect_seq(self.0.methods.thunks().iter().map(row))
     }

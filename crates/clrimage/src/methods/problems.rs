@@ -1,5 +1,7 @@
 //! What was wrong with the tables of an image that could be read nevertheless.
 
+use core::fmt;
+
 /// One kind of damage in the tables of an image. What was damaged was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -39,6 +41,26 @@ pub enum ProblemKind {
     ColdPartDamaged,
     /// There are more entry points than the bytes of their table can hold.
     TooManyEntries,
+}
+
+/// Words that fit after a number, for one or several alike.
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FunctionOutOfOrder => "code ranges out of order",
+            Self::FunctionOutsideCode => "code ranges outside of code",
+            Self::UncertainEnd => "code ranges without an end",
+            Self::NoSentinel => "tables of code ranges without their last mark",
+            Self::TableUnreadable => "unreadable tables",
+            Self::EntryUnreadable => "unreadable entry points",
+            Self::EntryWithoutCode => "entry points without code",
+            Self::EntryUnaligned => "unaligned entry points",
+            Self::FirstFunctionUnowned => "first code range of no method",
+            Self::FuncletUnexplained => "unexplained pieces of methods",
+            Self::ColdPartDamaged => "damaged cold parts",
+            Self::TooManyEntries => "more entry points than their table can hold",
+        })
+    }
 }
 
 /// Counts of what was wrong.

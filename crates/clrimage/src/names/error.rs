@@ -9,7 +9,7 @@ pub enum NameError {
     /// Metadata or a signature is damaged; the offset counts from the beginning of either.
     #[error(transparent)]
     Damaged(#[from] Error),
-    /// The name is in the metadata of another assembly, which is not at hand.
+    /// The name is in the metadata of another assembly, which is not at hand, or only in another build.
     #[error("the metadata of {name} is needed")]
     NoAssembly {
         /// The assembly's simple name.

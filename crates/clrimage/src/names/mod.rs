@@ -3,7 +3,6 @@
 //! A name is made from metadata and, for instances of generic code, from a signature of the image. Nothing is made until it
 //! is asked for, and each of the spellings is a walk over a few bytes.
 
-mod embedded;
 mod error;
 mod generic;
 mod method;

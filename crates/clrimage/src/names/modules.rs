@@ -1,7 +1,7 @@
 //! Which assemblies the module numbers in an image's signatures mean.
 
 use super::NameError;
-use super::embedded::Embedded;
+use crate::Image;
 use crate::metadata::{Metadata, Table};
 
 /// The index of the image's own assembly.
@@ -32,7 +32,8 @@ pub(super) struct Modules<'a, 'd> {
     own: Option<Metadata<'d>>,
     manifest: Option<Metadata<'d>>,
     format: (u16, u16),
-    embedded: Option<Embedded<'d>>,
+    /// The image, when it is composite: it may hold its assemblies itself.
+    composite: Option<Image<'d>>,
     others: &'a dyn Assemblies<'d>,
 }
 
@@ -43,12 +44,17 @@ impl<'a, 'd> Modules<'a, 'd> {
         format: (u16, u16),
         others: &'a dyn Assemblies<'d>,
     ) -> Self {
-        Self { own, manifest, format, embedded: None, others }
+        Self { own, manifest, format, composite: None, others }
     }
 
-    /// The same with assemblies that the image holds itself.
-    pub(super) fn with_embedded(self, embedded: Option<Embedded<'d>>) -> Self {
-        Self { embedded, ..self }
+    /// The modules of an image whose headers were read.
+    pub(super) fn of_image(image: &Image<'d>, others: &'a dyn Assemblies<'d>) -> Self {
+        let header = image.ready_to_run();
+        let composite = header.filter(|header| header.is_composite()).map(|_| *image);
+        let own = if composite.is_some() { None } else { image.metadata().copied() };
+        // A damaged manifest is none: methods of the image itself need no manifest.
+        let manifest = image.manifest().ok().flatten();
+        Self { own, manifest, format: header.map_or((0, 0), |header| header.version()), composite, others }
     }
 
     /// The image's own assembly; none in a composite image.
@@ -62,7 +68,13 @@ impl<'a, 'd> Modules<'a, 'd> {
             return if number == 0 { Ok(own) } else { Err(NameError::NoModule { index: number }) };
         }
         let name = self.manifest.and_then(|manifest| manifest.assembly_reference(number.saturating_add(1)).ok());
-        self.named(name.ok_or(NameError::NoModule { index: number })?)
+        let name = name.ok_or(NameError::NoModule { index: number })?;
+        let expected = self.composite.and_then(|image| image.component(number).ok()?.mvid);
+        let found = self.named(name)?;
+        if expected.is_some_and(|expected| found.mvid() != Some(expected)) {
+            return Err(NameError::NoAssembly { name: name.to_owned() });
+        }
+        Ok(found)
     }
 
     /// The assembly with the primitive types.
@@ -102,9 +114,19 @@ impl<'a, 'd> Modules<'a, 'd> {
 
     fn named(&self, name: &str) -> Result<Metadata<'d>, NameError> {
         let own = self.own.filter(|own| own.assembly_name() == Some(name));
-        own.or_else(|| self.embedded?.find(self.manifest.as_ref()?, name))
+        own.or_else(|| self.embedded(name))
             .or_else(|| self.others.find(name))
             .ok_or_else(|| NameError::NoAssembly { name: name.to_owned() })
+    }
+}
+
+impl<'d> Modules<'_, 'd> {
+    /// The metadata of an assembly that a composite image holds itself.
+    fn embedded(&self, name: &str) -> Option<Metadata<'d>> {
+        let (image, manifest) = (self.composite?, self.manifest?);
+        let mut rows = 1..=manifest.count(Table::ASSEMBLY_REF);
+        let row = rows.find(|row| manifest.assembly_reference(*row).is_ok_and(|found| found == name))?;
+        image.component(row.checked_sub(1)?).ok()?.metadata
     }
 }
 

@@ -1,12 +1,11 @@
 //! From an image and a method's source to its name.
 
 use super::NameError;
-use super::embedded::Embedded;
 use super::method::MethodName;
 use super::modules::{Assemblies, Modules};
 use crate::bytes::Cursor;
 use crate::metadata::Metadata;
-use crate::{Error, Image, InstanceSignature, MethodSource, SectionKind};
+use crate::{Image, InstanceSignature, MethodSource};
 
 /// Gives names to the methods of one image.
 ///
@@ -55,33 +54,9 @@ impl<'a, 'd> Names<'a, 'd> {
 }
 
 impl<'d> Image<'d> {
-    /// The metadata of the assembly that this image is; none in a composite image.
-    ///
-    /// # Errors
-    /// The metadata's headers are damaged.
-    pub fn metadata(&self) -> Result<Option<Metadata<'d>>, Error> {
-        let Some(place) = self.pe().cli_header()?.map(|header| header.metadata).filter(|place| !place.is_empty())
-        else {
-            return Ok(None);
-        };
-        self.pe().bytes_at(place.rva, place.size).and_then(Metadata::parse).map(Some)
-    }
-
     /// What gives names to this image's methods. `others` has the metadata of other assemblies, which composite images need
     /// unless they hold it themselves; [`NoAssemblies`](crate::NoAssemblies) is enough for the images of a runtime.
-    ///
-    /// # Errors
-    /// The metadata's headers are damaged. A damaged manifest is none.
-    pub fn names<'a>(&self, others: &'a dyn Assemblies<'d>) -> Result<Names<'a, 'd>, Error> {
-        let section = |kind| self.ready_to_run()?.core().section(kind);
-        let manifest = section(SectionKind::ManifestMetadata)
-            .and_then(|place| self.pe().bytes_at(place.rva, place.size).ok())
-            .and_then(|metadata| Metadata::parse(metadata).ok());
-        let embedded = section(SectionKind::ComponentAssemblies).map(|list| Embedded { pe: *self.pe(), list });
-        let is_composite = self.ready_to_run().is_some_and(|header| header.is_composite());
-        let own = if is_composite { None } else { self.metadata()? };
-        let format = self.ready_to_run().map_or((0, 0), |header| header.version());
-        let modules = Modules::new(own, manifest, format, others).with_embedded(embedded);
-        Ok(Names { image: Some(*self), modules })
+    pub fn names<'a>(&self, others: &'a dyn Assemblies<'d>) -> Names<'a, 'd> {
+        Names { image: Some(*self), modules: Modules::of_image(self, others) }
     }
 }

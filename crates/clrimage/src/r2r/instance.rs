@@ -96,7 +96,7 @@ fn optional<T>(flag: u32, read: impl FnOnce() -> Result<T, Error>) -> Result<Opt
     if flag == 0 { Ok(None) } else { read().map(Some) }
 }
 
-/// Passes over type signatures, and counts them.
+/// Passes over the type signatures of one method, and counts them: together they are not more than 1024.
 #[derive(Default)]
 pub(crate) struct TypeSkipper {
     seen: u32,
@@ -202,7 +202,7 @@ mod tests {
         bytes.extend(constraint);
         bytes.push(0x0c);
         let (signature, function) = InstanceSignature::with_function(&mut Cursor::new(&bytes, "test")).unwrap();
-        assert_eq!((signature.module, signature.method, function), (Some(7), MethodToken::Reference(0x12), 6));
+        assert_eq!((signature.module, signature.method, function), (Some(7), MethodToken::Reference(0x12), 3));
         assert_eq!(signature.constrained, Some(constraint.as_slice()));
     }
 
