@@ -28,7 +28,6 @@ mod r2r;
 
 pub use error::{Error, ErrorKind};
 pub use identity::ImageIdentity;
-pub use image::Image;
 pub use image::{Component, Image};
 pub use lines::{IlOffset, NativeMapping, il_offset, source_line};
 pub use map::{MapLine, map_lines};
