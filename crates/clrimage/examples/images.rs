@@ -107,7 +107,10 @@ impl Framework {
             self.images.len()
         );
         println!("ranges of System.Private.CoreLib alone                  {one:.1} ms (at most 30)");
-        println!("one name, mean over System.Private.CoreLib              {:.2} us (at most 2)", measured.median("name") / 1e3);
+        println!(
+            "one name, mean over System.Private.CoreLib              {:.2} us (at most 2)",
+            measured.median("name") / 1e3
+        );
     }
 }
 
@@ -154,11 +157,7 @@ impl Recorded {
         measured.time("ours", || self.name_them())?;
         let command = Runtime::Net8.command("Reading", [self.rundown.as_os_str(), PASSES.as_ref()])?;
         let finished = Running::start(command, Until::Started, LIMIT)?.wait(LIMIT)?;
-        let passes: Vec<f64> = finished
-            .stdout
-            .iter()
-            .filter_map(|line| line.split_once(' ')?.1.parse().ok())
-            .collect();
+        let passes: Vec<f64> = finished.stdout.iter().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
         measured.add("first pass", *passes.first().ok_or("TraceEvent read nothing")?);
         measured.add("last pass", *passes.last().ok_or("TraceEvent read nothing")?);
         Ok(())

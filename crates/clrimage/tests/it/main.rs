@@ -1,4 +1,9 @@
-//! Tests on real images.
+//! Tests of the reader of .NET images.
 
+mod framework;
+mod images;
+mod made_names;
+mod names;
 mod observed;
+mod rows;
 mod runtime;

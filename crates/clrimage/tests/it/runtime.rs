@@ -44,14 +44,14 @@ impl<'d> Ours<'d> {
 
 /// How many methods were held against ours, and how many of them the runtime misspelt.
 #[derive(Debug, Default)]
-struct Compared {
-    jitdump: usize,
-    rundown: usize,
-    misspelt: usize,
+pub(crate) struct Compared {
+    pub(crate) jitdump: usize,
+    pub(crate) rundown: usize,
+    pub(crate) misspelt: usize,
 }
 
 /// Runs a workload and compares.
-fn compare(runtime: Runtime, workload: &str) -> Compared {
+pub(crate) fn compare(runtime: Runtime, workload: &str) -> Compared {
     let observed = Observed::of(runtime, workload);
     let contents: Vec<_> = observed.images.iter().map(bytes).collect();
     let parsed: Vec<Image<'_>> = contents.iter().map(|(bytes, layout)| Image::parse(bytes, *layout).unwrap()).collect();
