@@ -13,8 +13,8 @@ use strata_testkit::live::{self, Jitted, LoadedImage, MappedImage, Method, Runni
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// How long the workload is at work before its mappings are read, and all in all.
-const SETTLED: Duration = Duration::from_secs(2);
-const SECONDS: &str = "4";
+const SETTLED: Duration = Duration::from_secs(1);
+const SECONDS: &str = "3";
 
 /// One run of a workload.
 pub(crate) struct Observed {
