@@ -35,7 +35,7 @@ impl<'d> Listing<'d> {
 
     /// The simple name of the assembly; of a composite image the file's.
     pub(super) fn assembly(&self) -> String {
-        let metadata = self.image.metadata().ok().flatten();
+        let metadata = self.image.metadata();
         let name = metadata.and_then(|metadata| metadata.assembly_name());
         let file = || self.path.rsplit('/').next().unwrap_or(&self.path);
         name.unwrap_or_else(|| file()).to_owned()

@@ -58,7 +58,7 @@ fn of_one(source: &Source<'_>, form: Form, arguments: &ImagesArguments) -> Resul
             "its methods are compiled while the program runs: strata record -p PID shows them",
         ));
     }
-    let names = listing.image.names(&NoAssemblies).map_err(unreadable)?;
+    let names = listing.image.names(&NoAssemblies);
     deliver(arguments, |out| match form {
         Form::Text => text::write_methods(out, &listing, &names),
         Form::Json => {
@@ -93,10 +93,9 @@ fn of_many<'d>(
             document = Some(json::Document::begin(out)?);
         }
         for source in readable.by_ref() {
-            let read = Listing::read(&source).and_then(|listing| Ok((listing.image.names(&NoAssemblies)?, listing)));
-            match (read, &mut document) {
-                (Ok((names, listing)), Some(document)) => document.image(&listing, &names)?,
-                (Ok((_, listing)), None) => summaries.push(Summary::of(&listing)),
+            match (Listing::read(&source), &mut document) {
+                (Ok(listing), Some(document)) => document.image(&listing, &listing.image.names(&NoAssemblies))?,
+                (Ok(listing), None) => summaries.push(Summary::of(&listing)),
                 (Err(error), _) => say(&format!("strata: left out: {}: {error}", strata_digest::visible(&source.path))),
             }
         }

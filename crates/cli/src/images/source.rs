@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::path::Path;
 use strata_address::Avma;
-use strata_clrimage::bundle::{Bundle, Entry, EntryKind};
 use strata_clrimage::Layout;
+use strata_clrimage::bundle::{Bundle, Entry, EntryKind};
 use strata_resolve::files::{FileBytes, FileError, FilePath, Files, HostFiles};
 
 /// What helps when a file is no image.
@@ -57,7 +57,9 @@ impl<'d> Found<'d> {
 pub(super) fn read(path: &Path) -> Result<FileBytes, Failure> {
     HostFiles::default().read(&FilePath::on_host(path)).map_err(|error| {
         let hint = match error {
-            FileError::NotFound { .. } => "a number is taken for the pid of a process; ./NUMBER for a file of that name",
+            FileError::NotFound { .. } => {
+                "a number is taken for the pid of a process; ./NUMBER for a file of that name"
+            }
             _ => HINT,
         };
         Failure::unreadable(error, hint)

@@ -15,8 +15,10 @@ pub(super) fn write_methods(out: &mut dyn Write, listing: &Listing<'_>, names: &
     let base = listing.base.map_or(0, |base| base.0);
     let hex = |rva: u32| format!("{:x}", base.wrapping_add(rva.into()));
     for row in listing.rows(names) {
-        let (cold, cold_size) =
-            row.method.cold.map_or_else(|| ("-".into(), "-".into()), |cold| (hex(cold.start), format!("{:x}", cold.size)));
+        let (cold, cold_size) = row
+            .method
+            .cold
+            .map_or_else(|| ("-".into(), "-".into()), |cold| (hex(cold.start), format!("{:x}", cold.size)));
         let start = hex(row.method.start);
         write!(out, "{start:>width$} {:>6x} {cold:>width$} {cold_size:>6} {:08x} ", row.method.size, row.token)?;
         write!(out, "{}", visible(&row.name))?;
