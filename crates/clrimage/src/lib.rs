@@ -12,5 +12,7 @@
 
 mod bytes;
 mod error;
+mod pe;
 
 pub use error::{Error, ErrorKind};
+pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
