@@ -12,6 +12,7 @@
 
 mod bytes;
 mod error;
+pub mod metadata;
 mod pe;
 
 pub use error::{Error, ErrorKind};
