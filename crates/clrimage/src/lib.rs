@@ -10,8 +10,10 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
 )]
 
+pub mod bundle;
 mod bytes;
 mod error;
+mod inflate;
 pub mod metadata;
 mod pe;
 
