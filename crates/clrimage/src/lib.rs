@@ -13,9 +13,11 @@
 pub mod bundle;
 mod bytes;
 mod error;
+mod identity;
 mod inflate;
 pub mod metadata;
 mod pe;
 
 pub use error::{Error, ErrorKind};
+pub use identity::ImageIdentity;
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
