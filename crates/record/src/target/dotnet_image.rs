@@ -142,9 +142,14 @@ impl DotnetImage {
         self.code_at(code_start.wrapping_sub(self.code.virtual_address.into()))
     }
 
+    /// Whether it has precompiled code that is described.
+    pub(crate) fn has_code(&self) -> bool {
+        !self.unwind.is_empty()
+    }
+
     /// How its code is unwound when its RVA 0 is at `base`.
     pub(crate) fn code_at(&self, base: u64) -> Code {
-        if self.unwind.is_empty() {
+        if !self.has_code() {
             return Code::FramePointers;
         }
         Code::ReadyToRun { image: Arc::clone(&self.unwind), base }

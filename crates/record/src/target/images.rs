@@ -148,7 +148,8 @@ impl Images {
         let (base, headers) = copied::find(pid, range)?;
         let source = Source::Memory { pid, base };
         let identified = Identified::with_headers(source, headers)?;
-        let image = self.dotnet(&identified, source)?;
+        // What was copied without code that runs there needs no name.
+        let image = self.dotnet(&identified, source).filter(|image| image.has_code())?;
         let executable = copied::executable(pid)?;
         let assembly = identified.assembly.as_deref().unwrap_or("?").as_bytes();
         Some(Copied { image, base, path: CopiedImage { executable: &executable, assembly }.path() })
