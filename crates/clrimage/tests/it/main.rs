@@ -2,5 +2,11 @@
 
 mod bundle;
 mod debug_info;
+mod framework;
 mod images;
 mod lines;
+mod made_names;
+mod names;
+mod observed;
+mod rows;
+mod runtime;
