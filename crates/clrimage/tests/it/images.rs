@@ -26,6 +26,18 @@ pub(crate) fn for_each(set: ImageSet, mut visit: impl FnMut(&str, &[u8])) {
     }
 }
 
+/// Every `.dll` of a set, by file name without extension.
+pub(crate) fn read(set: ImageSet) -> BTreeMap<String, Vec<u8>> {
+    let mut images = BTreeMap::new();
+    for_each(set, |path, bytes| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if let Some(name) = name.strip_suffix(".dll") {
+            images.insert(name.to_owned(), bytes.to_vec());
+        }
+    });
+    images
+}
+
 /// The assemblies of a set with these names, which are without extension.
 pub(crate) fn named(set: ImageSet, names: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let mut images = BTreeMap::new();

@@ -7,6 +7,8 @@ mod framework;
 mod hostile;
 mod images;
 mod lines;
+mod made_names;
+mod names;
 mod observed;
 mod rows;
 mod runtime;
