@@ -91,7 +91,7 @@ impl Framework {
         let table = measured.time("core library", || Ok(Image::parse(&self.core_library, Layout::File)?.methods()?))?;
         let image = Image::parse(&self.core_library, Layout::File)?;
         let started = Instant::now();
-        let names = image.names(&NoAssemblies)?;
+        let names = image.names(&NoAssemblies);
         for method in table.methods() {
             black_box(names.name(&method.source)?.event_style()?);
         }
@@ -172,7 +172,7 @@ impl Recorded {
         }
         let mut length = 0;
         for (mapped, image, table) in &ready {
-            let names = image.names(&NoAssemblies)?;
+            let names = image.names(&NoAssemblies);
             for start in self.starts.iter().filter(|start| mapped.contains(**start)) {
                 let rva = u32::try_from(start.0 - mapped.base.0)?;
                 let method = at(table, rva).ok_or("a method of the rundown is not in our table")?;
