@@ -69,7 +69,7 @@ impl Sketch {
         let found = if kind == CodeKind::Kernel { Found::KernelChain } else { Found::FramePointer };
         let address = Avma(self.next_address);
         self.next_address += 0x10;
-        self.builder.frame(Frame { function, address, found, named })
+        self.builder.frame(Frame { function, address, found, named, line: None })
     }
 
     /// The stack of these frames, outermost first.
