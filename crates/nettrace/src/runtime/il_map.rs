@@ -64,12 +64,8 @@ impl<'a> MethodIlMap<'a> {
         let code_version = cursor.u64()?;
         let _extent = cursor.u8()?;
         let bytes = usize::from(cursor.u16()?).saturating_mul(4);
-        let map = Self {
-            method_id,
-            code_version,
-            il_offsets: cursor.take(bytes)?,
-            native_offsets: cursor.take(bytes)?,
-        };
+        let map =
+            Self { method_id, code_version, il_offsets: cursor.take(bytes)?, native_offsets: cursor.take(bytes)? };
         skip_instance(cursor)?;
         if version >= 1 {
             let _il_version = cursor.u64()?;
