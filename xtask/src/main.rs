@@ -5,7 +5,6 @@
 
 mod apt;
 mod bench;
-mod bundle;
 mod demo;
 mod fetch;
 mod install;

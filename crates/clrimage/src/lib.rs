@@ -10,7 +10,14 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects)
 )]
 
+pub mod bundle;
 mod bytes;
 mod error;
+mod identity;
+mod inflate;
+pub mod metadata;
+mod pe;
 
 pub use error::{Error, ErrorKind};
+pub use identity::ImageIdentity;
+pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};

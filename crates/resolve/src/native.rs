@@ -117,7 +117,7 @@ impl<'f> Symbols<'f> {
                 let image = self.files.vdso().filter(|_| self.kernel.is_ok()).ok_or(Unnamed::NoFile)?;
                 return ElfSymbols::parse(&image).map_err(|_| Unnamed::NoSymbol);
             }
-            MappedAs::Memory => return Err(Unnamed::NoFile),
+            MappedAs::Memory | MappedAs::Copied => return Err(Unnamed::NoFile),
         };
         let bytes = self.files.read(&path).map_err(|error| match error {
             FileError::Deleted { .. } => Unnamed::OtherFile,

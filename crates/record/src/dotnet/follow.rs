@@ -144,6 +144,7 @@ pub(super) fn explain(pid: u32, error: &Error) -> String {
 /// Reads a live session to its end, and beside it asks for what was before.
 pub(super) fn listen(claim: &Claim<'_>, session: Session, shared: &Arc<Shared>) {
     let (pid, id) = (claim.pid, session.id());
+    let at_exit = AtExit::of(pid);
     if claim.live(id) == TooLate::Yes {
         stop(pid, id, shared);
     }
@@ -165,8 +166,9 @@ pub(super) fn listen(claim: &Claim<'_>, session: Session, shared: &Arc<Shared>) 
             }
         }
     });
-    // A runtime that ends in order tells of its code by itself.
-    if let (Before::Lost(why), LiveEnd::Cut) = (before, live_end) {
+    if let Before::Lost(why) = before
+        && (live_end, at_exit) != (LiveEnd::Orderly, AtExit::TellsOfItsCode)
+    {
         shared.problem(pid, format_args!("no whole list of methods at attach: {why}"));
     }
 }
@@ -176,6 +178,25 @@ pub(super) fn listen(claim: &Claim<'_>, session: Session, shared: &Arc<Shared>) 
 enum LiveEnd {
     Orderly,
     Cut,
+}
+
+/// What a runtime does when it ends in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtExit {
+    /// It announces that all its jitted code is unloaded.
+    TellsOfItsCode,
+    /// It says nothing.
+    Silent,
+}
+
+impl AtExit {
+    /// Of a runtime that runs still.
+    fn of(pid: u32) -> Self {
+        match version_by_path(pid) {
+            Some(version) if version.starts_with("3.") || version.starts_with("5.") => Self::Silent,
+            _ => Self::TellsOfItsCode,
+        }
+    }
 }
 
 /// What became of the list of what a runtime had before the live session.

@@ -70,7 +70,7 @@ impl Images {
     /// The image mapped by a process at a range. `build_id` is what the kernel said of it, where it did.
     pub(crate) fn get(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Image {
         match MappedAs::of_path(path.as_bytes()) {
-            MappedAs::Memory => Image { content: Content::NotElf, build_id: None },
+            MappedAs::Memory | MappedAs::Copied => Image { content: Content::NotElf, build_id: None },
             MappedAs::Vdso => {
                 let read = || read_from_memory(pid, range);
                 self.known_or(Identity::Vdso, read).unwrap_or_else(|| unknown(path, build_id))
