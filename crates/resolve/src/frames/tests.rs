@@ -41,7 +41,7 @@ fn page_of_code() -> u64 {
 fn method(home: Home) -> Method {
     Method {
         name: "Method".to_owned(),
-        module_path: Box::default(),
+        module: None,
         kind: match home {
             Home::Memory => CodeKind::Jit(Tier::OptimizedTier1),
             Home::Image => CodeKind::ReadyToRun,
@@ -49,6 +49,7 @@ fn method(home: Home) -> Method {
         },
         source: NameSource::Snapshot,
         home,
+        il: crate::managed::Il::default(),
     }
 }
 
