@@ -2,7 +2,7 @@ use super::*;
 use crate::code_map::CodeHistory;
 use crate::elf::{ElfSymbols, SymbolSource};
 use crate::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
-use crate::native::KernelIdentity;
+use crate::symbols::KernelIdentity;
 use std::path::Path;
 use strata_address::AvmaRange;
 use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
