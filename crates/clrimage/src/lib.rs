@@ -12,12 +12,22 @@
 
 pub mod bundle;
 mod bytes;
+pub mod debug_directory;
 mod error;
 mod identity;
+mod image;
 mod inflate;
+mod methods;
 pub mod metadata;
+pub mod pdb;
 mod pe;
+mod r2r;
 
 pub use error::{Error, ErrorKind};
 pub use identity::ImageIdentity;
+pub use image::Image;
+pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
+pub use r2r::{
+    CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,
+};

@@ -1,0 +1,62 @@
+//! What was wrong with the tables of an image that could be read nevertheless.
+
+/// One kind of damage in the tables of an image. What was damaged was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What was wrong.
+    pub kind: ProblemKind,
+    /// How often.
+    pub count: u32,
+    /// Where it was first, as an offset into the image's bytes.
+    pub offset: u64,
+}
+
+/// What can be wrong with the tables of an image; the compilers' images have none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// A RuntimeFunction begins before the one before it ends, or is empty.
+    FunctionOutOfOrder,
+    /// A RuntimeFunction is not inside one section of code.
+    FunctionOutsideCode,
+    /// A RuntimeFunction's end was taken from the beginning of the next.
+    UncertainEnd,
+    /// The table of RuntimeFunctions does not end as compilers end it.
+    NoSentinel,
+    /// A table could not be read at all.
+    TableUnreadable,
+    /// An entry point or its signature could not be read.
+    EntryUnreadable,
+    /// An entry point names no RuntimeFunction, or a damaged one.
+    EntryWithoutCode,
+    /// The beginning of a method is not aligned as compilers align it.
+    EntryUnaligned,
+    /// The first RuntimeFunction belongs to no method.
+    FirstFunctionUnowned,
+    /// A piece of a method is not the handler of any exception.
+    FuncletUnexplained,
+    /// A cold part names no method, or no code of its own.
+    ColdPartDamaged,
+    /// There are more entry points than the bytes of their table can hold.
+    TooManyEntries,
+}
+
+/// Counts of what was wrong.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// One more of `kind`, at `offset` of the image's bytes.
+    pub(crate) fn add(&mut self, kind: ProblemKind, offset: usize) {
+        if let Some(known) = self.0.iter_mut().find(|problem| problem.kind == kind) {
+            known.count = known.count.saturating_add(1);
+            return;
+        }
+        self.0.push(Problem { kind, count: 1, offset: u64::try_from(offset).unwrap_or(u64::MAX) });
+    }
+
+    pub(super) fn into_sorted(mut self) -> Vec<Problem> {
+        self.0.sort_unstable_by_key(|problem| problem.kind);
+        self.0
+    }
+}
