@@ -149,6 +149,20 @@ const TARGETS: &[Target] = &[
         },
     },
     Target {
+        name: "roslyn",
+        about: "the C# compiler 4.8, and a program that came with its Portable PDB",
+        recipe: Recipe::Files {
+            package: Package::Npm("@azure-typespec/http-client-csharp", "1.0.0-alpha.20260922.3"),
+            files: &[
+                "dist/generator/Microsoft.CodeAnalysis.dll",
+                "dist/generator/Microsoft.CodeAnalysis.CSharp.dll",
+                "dist/generator/Azure.Generator.dll",
+                "dist/generator/Azure.Generator.pdb",
+            ],
+            program: None,
+        },
+    },
+    Target {
         name: "profiler-cli",
         about: "Firefox Profiler's command line, the oracle for its profile format",
         recipe: Recipe::NpmProgram { package: "@firefox-devtools/profiler-cli", version: "0.10.0" },

@@ -6,13 +6,13 @@ use crate::{Error, ErrorKind};
 
 /// One heap: its bytes and where they begin in the metadata.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Heap<'d> {
+pub(crate) struct Heap<'d> {
     bytes: &'d [u8],
     offset: u32,
 }
 
 impl<'d> Heap<'d> {
-    pub(super) const fn new(bytes: &'d [u8], offset: u32) -> Self {
+    pub(crate) const fn new(bytes: &'d [u8], offset: u32) -> Self {
         Self { bytes, offset }
     }
 
@@ -25,7 +25,7 @@ impl<'d> Heap<'d> {
     }
 
     /// The text at an index of the string heap. An assembly without a heap has empty texts at index 0.
-    pub(super) fn string(self, index: u32) -> Result<&'d str, Error> {
+    pub(crate) fn string(self, index: u32) -> Result<&'d str, Error> {
         if index == 0 {
             return Ok("");
         }
@@ -34,7 +34,7 @@ impl<'d> Heap<'d> {
     }
 
     /// The bytes at an index of the blob heap.
-    pub(super) fn blob(self, index: u32) -> Result<&'d [u8], Error> {
+    pub(crate) fn blob(self, index: u32) -> Result<&'d [u8], Error> {
         if index == 0 {
             return Ok(&[]);
         }
@@ -46,7 +46,7 @@ impl<'d> Heap<'d> {
     }
 
     /// The GUID of a number, which counts from 1.
-    pub(super) fn guid(self, number: u32) -> Option<Guid> {
+    pub(crate) fn guid(self, number: u32) -> Option<Guid> {
         let start = usize::try_from(number.checked_sub(1)?).ok()?.checked_mul(16)?;
         let bytes = self.bytes.get(start..start.checked_add(16)?)?;
         bytes.try_into().ok().map(Guid)

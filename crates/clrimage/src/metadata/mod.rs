@@ -6,6 +6,7 @@ mod guid;
 mod heaps;
 mod layout;
 mod rows;
+mod streams;
 mod tables;
 
 pub use guid::Guid;
@@ -13,14 +14,12 @@ pub use layout::Table;
 pub use rows::{MemberReference, MethodDefinition, TypeDefinition, TypeReference};
 pub use tables::Token;
 
-use crate::bytes::Cursor;
+pub(crate) use heaps::Heap;
+pub(crate) use streams::streams;
+
 use crate::{Error, ErrorKind};
-use heaps::Heap;
 use layout::Coded;
 use tables::Tables;
-
-/// More streams than any metadata has: five, and one of portable PDBs.
-const MAX_STREAMS: u16 = 64;
 
 /// The metadata of one assembly: borrowed bytes and where its tables and heaps are in them.
 ///
@@ -40,35 +39,19 @@ impl<'d> Metadata<'d> {
     /// # Errors
     /// The bytes do not begin as metadata does, or end before their streams and tables.
     pub fn parse(metadata: &'d [u8]) -> Result<Self, Error> {
-        let mut cursor = Cursor::new(metadata, "metadata");
-        if cursor.u32()? != u32::from_le_bytes(*b"BSJB") {
-            return Err(cursor.at(0).error(ErrorKind::Not { what: "metadata" }));
-        }
-        cursor.take(8)?;
-        let version = cursor.u32()?;
-        cursor.take(usize::try_from(version).unwrap_or(usize::MAX))?;
-        cursor.take(2)?;
-        let streams = cursor.u16()?;
-        if streams > MAX_STREAMS {
-            return Err(cursor.error(ErrorKind::Impossible { what: "number of streams", value: streams.into() }));
-        }
         let [mut strings, mut blobs, mut guids] = [Heap::default(); 3];
         let mut tables = None;
-        for _ in 0..streams {
-            let (offset, size) = (cursor.u32()?, cursor.u32()?);
-            let name = cursor.zero_terminated()?;
-            // The zero is padded until the next multiple of four.
-            cursor = cursor.at(cursor.offset().checked_next_multiple_of(4).unwrap_or(usize::MAX));
-            let stream = stream(metadata, offset, size).map_err(|kind| cursor.error(kind));
-            match name {
-                b"#~" | b"#-" => tables = Some(Tables::parse(stream?, offset, name == b"#-")?),
-                b"#Strings" => strings = Heap::new(stream?, offset),
-                b"#Blob" => blobs = Heap::new(stream?, offset),
-                b"#GUID" => guids = Heap::new(stream?, offset),
+        for stream in streams(metadata)? {
+            let stream = stream?;
+            match stream.name {
+                b"#~" | b"#-" => tables = Some(Tables::parse(stream.bytes, stream.offset, stream.name == b"#-")?),
+                b"#Strings" => strings = Heap::new(stream.bytes, stream.offset),
+                b"#Blob" => blobs = Heap::new(stream.bytes, stream.offset),
+                b"#GUID" => guids = Heap::new(stream.bytes, stream.offset),
                 _ => {}
             }
         }
-        let tables = tables.ok_or_else(|| cursor.error(ErrorKind::Not { what: "metadata with tables" }))?;
+        let tables = tables.ok_or(Error { kind: ErrorKind::Not { what: "metadata with tables" }, offset: 0 })?;
         Ok(Self { strings, blobs, guids, tables })
     }
 
@@ -101,11 +84,4 @@ impl<'d> Metadata<'d> {
     pub(crate) fn type_token(encoded: u32) -> Option<Token> {
         tables::decode(Coded::TypeDefOrRef, encoded)
     }
-}
-
-fn stream(metadata: &[u8], offset: u32, size: u32) -> Result<&[u8], ErrorKind> {
-    let cut = ErrorKind::Cut { what: "a metadata stream" };
-    let start = usize::try_from(offset).map_err(|_| cut)?;
-    let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size)).ok_or(cut)?;
-    metadata.get(start..end).ok_or(cut)
 }
