@@ -21,6 +21,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use strata_address::Avma;
 use strata_perfdata::record::CopiedImage;
 use strata_profile::{Gap, Unnamed};
 
@@ -133,7 +134,7 @@ impl<'f> Images<'f> {
             Some(program) => self.open(mappings, program),
             None => {
                 let path: Arc<str> = executable.as_ref().into();
-                let mapping = Mapping { path, file_offset: 0, build_id: None, inode: None };
+                let mapping = Mapping { path, start: Avma(0), file_offset: 0, build_id: None, inode: None };
                 self.open(mappings, Mapped { mapping: &mapping, ..mapped })
             }
         };

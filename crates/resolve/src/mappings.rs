@@ -11,6 +11,9 @@ use strata_perfdata::record::{Mmap, MmapIdentity};
 pub(crate) struct Mapping {
     /// As the kernel wrote it, ` (deleted)` included.
     pub(crate) path: Arc<str>,
+    /// Where it began; what is left of it may begin later.
+    pub(crate) start: Avma,
+    /// Of `start`.
     pub(crate) file_offset: u64,
     /// ELF build id, or identity of a .NET image, where the recorder or the kernel knew it.
     pub(crate) build_id: Option<Box<[u8]>>,
@@ -26,6 +29,11 @@ pub(crate) struct Inode {
 }
 
 impl Mapping {
+    /// The place in the file that an address of it shows.
+    pub(crate) fn file_offset_of(&self, address: Avma) -> u64 {
+        address.offset_from(self.start).unwrap_or(0).saturating_add(self.file_offset)
+    }
+
     pub(crate) fn mapped_as(&self) -> MappedAs {
         MappedAs::of_path(self.path.as_bytes())
     }
@@ -77,7 +85,7 @@ impl Mappings {
             }
             _ => (None, None),
         };
-        let mapping = Mapping { path, file_offset: record.file_offset, build_id, inode };
+        let mapping = Mapping { path, start: range.start(), file_offset: record.file_offset, build_id, inode };
         self.processes.entry(pid).or_default().insert(range, mapping);
     }
 

@@ -8,9 +8,9 @@ use crate::symbols::{Line, Named};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 use strata_address::Rva;
-use strata_clrimage::{
-    Assemblies, DebugDirectory, IlOffset, Image, Layout, Metadata, Method, MethodTable, NameError, Part, Place,
-};
+use strata_clrimage::debug_directory::DebugDirectory;
+use strata_clrimage::metadata::Metadata;
+use strata_clrimage::{Assemblies, IlOffset, Image, Layout, Method, MethodTable, NameError, Part, Place};
 use strata_profile::{CodeKind, Module, NameSource};
 
 /// How many times a name may ask for further assemblies.

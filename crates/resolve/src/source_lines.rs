@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
-use strata_clrimage::{Pdb, PdbId, SourceLink};
+use strata_clrimage::pdb::{Pdb, PdbId, SourceLink};
 use strata_profile::SourceFile;
 
 /// Which PDB belongs to an image.

@@ -146,7 +146,7 @@ impl<'m> MappedPlace<'m> {
         Self {
             file_name,
             module: Module { name: file_name.to_owned(), path: path.to_owned(), build_id },
-            offset: address.offset_from(mapped.range.start()).unwrap_or(0).saturating_add(mapping.file_offset),
+            offset: mapping.file_offset_of(address),
         }
     }
 

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
-use strata_clrimage::{Bundle, EntryKind, Image, ImageIdentity, Layout};
+use strata_clrimage::bundle::{self, Bundle, EntryKind};
+use strata_clrimage::{Image, ImageIdentity, Layout};
 
 /// What is appended to a single-file program. Each of its images is read once.
 pub(crate) struct Bundled {
@@ -99,7 +100,7 @@ pub(super) fn file(executable: &FileBytes, name: &str) -> Option<ImageBytes> {
 /// The bytes of the first entry that is meant.
 fn content(
     executable: &FileBytes,
-    is_meant: impl Fn(&strata_clrimage::Entry<'_>) -> bool,
+    is_meant: impl Fn(&bundle::Entry<'_>) -> bool,
 ) -> Result<ImageBytes, Refused> {
     let damaged = |error: strata_clrimage::Error| Refused::damaged(error.to_string());
     let bundle = Bundle::find(executable).map_err(damaged)?.ok_or_else(Refused::not_in_bundle)?;

@@ -53,7 +53,8 @@ fn beside(files: &dyn Files, image: &FilePath, name: &str) -> Option<ImageBytes>
 }
 
 fn embedded(image: &[u8]) -> Option<Vec<u8>> {
-    use strata_clrimage::{DebugDirectory, Layout, Pe};
+    use strata_clrimage::debug_directory::DebugDirectory;
+    use strata_clrimage::{Layout, Pe};
     let pe = Pe::parse(image, Layout::File).ok()?;
     DebugDirectory::read(&pe).ok()??.embedded_pdb().ok()?
 }
