@@ -17,15 +17,15 @@ mod error;
 mod identity;
 mod image;
 mod inflate;
-mod methods;
 pub mod metadata;
+mod methods;
 pub mod pdb;
 mod pe;
 mod r2r;
 
 pub use error::{Error, ErrorKind};
 pub use identity::ImageIdentity;
-pub use image::Image;
+pub use image::{Component, Image};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{

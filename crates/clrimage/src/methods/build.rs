@@ -9,11 +9,11 @@ use crate::{Architecture, Error, Pe};
 use super::entries::Entries;
 use super::{ColdFunctions, ColdPart, Method, MethodSource, MethodTable, ProblemKind, Problems};
 
-/// Reads everything; `components` are the headers of the assemblies in a composite image.
-pub(crate) fn build(
-    pe: &Pe<'_>,
-    header: &ReadyToRun<'_>,
-    components: &[Option<CoreHeader<'_>>],
+/// Reads everything; `assemblies` are the headers of those whose methods the image has.
+pub(crate) fn build<'d>(
+    pe: &Pe<'d>,
+    header: &ReadyToRun<'d>,
+    assemblies: impl Iterator<Item = Result<CoreHeader<'d>, Error>>,
 ) -> Result<MethodTable, Error> {
     let core = header.core();
     let Some(place) = core.section(SectionKind::RuntimeFunctions) else {
@@ -27,11 +27,8 @@ pub(crate) fn build(
     let hot_count = cold_map.and_then(|map| map.first_cold()).map_or(count, |first| first.min(count));
 
     let mut entries = Entries::new(hot_count, pe, &mut problems);
-    entries.add_definitions(pe, core, 0);
-    for (component, core) in (0..).zip(components) {
-        if let Some(core) = core {
-            entries.add_definitions(pe, core, component);
-        }
+    for (component, assembly) in (0..).zip(assemblies) {
+        entries.add_definitions(pe, assembly, component);
     }
     entries.add_instances(pe, core);
     let (entries, aliases) = entries.into_parts();

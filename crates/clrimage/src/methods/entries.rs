@@ -32,7 +32,11 @@ impl<'p> Entries<'p> {
     }
 
     /// Adds the methods of assembly number `component`.
-    pub(super) fn add_definitions(&mut self, pe: &Pe<'_>, core: &CoreHeader<'_>, component: u32) {
+    pub(super) fn add_definitions(&mut self, pe: &Pe<'_>, core: Result<CoreHeader<'_>, Error>, component: u32) {
+        let core = match core {
+            Ok(core) => core,
+            Err(error) => return self.problems.add(ProblemKind::TableUnreadable, offset_of(error)),
+        };
         let Some(place) = core.section(SectionKind::MethodDefEntryPoints) else { return };
         let array = self.table(place, || NativeArray::parse(pe, place, "MethodDef entry points"));
         let Some(array) = array else { return };

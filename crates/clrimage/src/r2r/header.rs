@@ -10,6 +10,9 @@ const SIGNATURE: u32 = 0x0052_5452;
 /// Bytes of an entry of the section list.
 const ENTRY: u32 = 12;
 
+/// The format has some thirty kinds of section, each listed once; the list is gone through for each look-up.
+const MOST_SECTIONS: u32 = 256;
+
 /// What a table of a ReadyToRun image holds, of those that are used here; the number is the one in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -53,7 +56,13 @@ impl<'d> CoreHeader<'d> {
         let what = "ReadyToRun header";
         let mut cursor = pe.cursor(Directory { rva, size: 8 }, what)?;
         let flags = cursor.u32()?;
-        let size = cursor.u32()?.saturating_mul(ENTRY);
+        let count_place = cursor;
+        let count = cursor.u32()?;
+        if count > MOST_SECTIONS {
+            let impossible = ErrorKind::Impossible { what: "number of ReadyToRun sections", value: count.into() };
+            return Err(count_place.error(impossible));
+        }
+        let size = count.saturating_mul(ENTRY);
         let list = pe.cursor(Directory { rva: rva.saturating_add(8), size }, what)?;
         Ok(Self { flags, sections: list.rest() })
     }

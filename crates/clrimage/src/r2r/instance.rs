@@ -65,7 +65,7 @@ impl<'d> InstanceSignature<'d> {
     pub(crate) fn parse(cursor: &mut Cursor<'d>) -> Result<Self, Error> {
         let start = *cursor;
         let flags = cursor.compressed()?;
-        let mut types = Types::default();
+        let mut types = TypeSkipper::default();
         let module = optional(flags & 0x80, || cursor.compressed())?;
         let owner = optional(flags & 0x40, || types.taken(cursor, 1))?;
         if flags & 0x8 != 0 {
@@ -96,15 +96,15 @@ fn optional<T>(flag: u32, read: impl FnOnce() -> Result<T, Error>) -> Result<Opt
     if flag == 0 { Ok(None) } else { read().map(Some) }
 }
 
-/// Passes over type signatures, and counts them.
+/// Passes over the type signatures of one method, and counts them: together they are not more than 1024.
 #[derive(Default)]
-struct Types {
+pub(crate) struct TypeSkipper {
     seen: u32,
 }
 
-impl Types {
+impl TypeSkipper {
     /// The bytes of the next `count` types.
-    fn taken<'d>(&mut self, cursor: &mut Cursor<'d>, count: u32) -> Result<&'d [u8], Error> {
+    pub(crate) fn taken<'d>(&mut self, cursor: &mut Cursor<'d>, count: u32) -> Result<&'d [u8], Error> {
         let start = *cursor;
         self.skip(cursor, count, 0)?;
         let length = cursor.offset().saturating_sub(start.offset());
@@ -202,7 +202,7 @@ mod tests {
         bytes.extend(constraint);
         bytes.push(0x0c);
         let (signature, function) = InstanceSignature::with_function(&mut Cursor::new(&bytes, "test")).unwrap();
-        assert_eq!((signature.module, signature.method, function), (Some(7), MethodToken::Reference(0x12), 6));
+        assert_eq!((signature.module, signature.method, function), (Some(7), MethodToken::Reference(0x12), 3));
         assert_eq!(signature.constrained, Some(constraint.as_slice()));
     }
 

@@ -1,5 +1,6 @@
 //! The tables of ReadyToRun images: which code belongs to which method.
 
+mod composite;
 mod entry_point;
 mod exceptions;
 mod functions;
@@ -17,9 +18,11 @@ pub use instance::{InstanceSignature, MethodToken};
 pub use thunks::{Thunk, ThunkKind};
 pub use unwind::UnwindTables;
 
+pub(crate) use composite::Components;
 pub(crate) use exceptions::ExceptionTable;
 pub(crate) use functions::{Function, RuntimeFunctions};
 pub(crate) use hot_cold::{ColdRows, HotColdMap};
+pub(crate) use instance::TypeSkipper;
 pub(crate) use native_array::NativeArray;
 pub(crate) use native_hashtable::NativeHashtable;
 pub(crate) use thunks::thunks;
