@@ -1,1 +1,6 @@
+//! Tests of the crate on real files and on files put together by the testkit.
 
+mod bundle;
+mod debug_info;
+mod images;
+mod lines;
