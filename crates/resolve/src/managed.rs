@@ -44,17 +44,17 @@ pub(crate) struct Il {
     pub(crate) token: u32,
     /// Where the body begins.
     pub(crate) start: Avma,
-    pub(crate) map: Option<Rc<IlMap>>,
+    pub(crate) map: Option<IlMap>,
 }
 
-impl Method {
-    /// Row of the method in its module's table, and the byte of its IL that the code at this address does.
-    pub(crate) fn il_at(&self, address: Avma) -> Option<(u32, u32)> {
+impl Il {
+    /// Row of the method in its module's table, its map, and how far behind the body's start an address is.
+    pub(crate) fn place(&self, address: Avma) -> Option<(u32, &IlMap, u32)> {
         const METHOD_DEFINITION: u32 = 0x06;
-        let row = self.il.token & 0x00ff_ffff;
-        let native = u32::try_from(address.offset_from(self.il.start)?).ok()?;
-        let offset = self.il.map.as_ref()?.at(native)?;
-        (self.il.token >> 24 == METHOD_DEFINITION && row != 0).then_some((row, offset))
+        let row = self.token & 0x00ff_ffff;
+        let native_offset = u32::try_from(address.offset_from(self.start)?).ok()?;
+        let map = self.map.as_ref()?;
+        (self.token >> 24 == METHOD_DEFINITION && row != 0).then_some((row, map, native_offset))
     }
 }
 

@@ -10,7 +10,7 @@ use std::cell::{OnceCell, RefCell};
 use strata_address::Rva;
 use strata_clrimage::debug_directory::DebugDirectory;
 use strata_clrimage::metadata::Metadata;
-use strata_clrimage::{Assemblies, IlOffset, Image, Layout, Method, MethodTable, NameError, Part, Place};
+use strata_clrimage::{Assemblies, DebugInfo, Image, Layout, Method, MethodTable, NameError, Part, Place};
 use strata_profile::{CodeKind, Module, NameSource};
 
 /// How many times a name may ask for further assemblies.
@@ -128,7 +128,7 @@ impl ManagedImage {
         others: &Loaded<'d>,
     ) -> Result<Named, NameError> {
         let image = Image::parse(&self.bytes, Layout::File)?;
-        let name = image.name(&method.source, others)?;
+        let name = image.names(others)?.name(&method.source)?;
         let text = name.event_style()?;
         let of_module = name.module();
         // Code of another assembly's methods may be here: the runtime counts it to that assembly.
@@ -149,12 +149,8 @@ impl ManagedImage {
 
     fn line(&self, files: &dyn Files, image: &Image<'_>, method: &Method, row: u32, offset: u32) -> Option<Line> {
         let lines = self.lines.get_or_init(|| self.find_lines(files, image)).as_ref()?;
-        let il_offset = match image.il_offset(method.entry, offset).ok()?? {
-            IlOffset::At(offset) => offset,
-            IlOffset::Prolog => 0,
-            _ => return None,
-        };
-        lines.line(row, il_offset)
+        let map = DebugInfo::read(image).ok()??.map(method.entry).ok()??;
+        lines.line(row, &map, offset)
     }
 
     fn find_lines(&self, files: &dyn Files, image: &Image<'_>) -> Option<SourceLines> {

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use strata_clrimage::pdb::{Pdb, PdbId, SourceLink};
+use strata_clrimage::{NativeMapping, source_line};
 use strata_profile::SourceFile;
 
 /// Which PDB belongs to an image.
@@ -46,10 +47,10 @@ impl SourceLines {
         Some(Self { pdb, link, files: RefCell::default() })
     }
 
-    /// The line of a byte of IL, in the method of this row.
-    pub(crate) fn line(&self, method: u32, il_offset: u32) -> Option<Line> {
+    /// The line of the code that lies this far behind the start of a body with this map, of the method of this row.
+    pub(crate) fn line(&self, method: u32, map: &[NativeMapping], native_offset: u32) -> Option<Line> {
         let pdb = Pdb::parse(&self.pdb).ok()?;
-        let found = pdb.line(method, il_offset).ok()??;
+        let found = source_line(&pdb, method, map, native_offset).ok()??;
         let file = self.file(&pdb, found.document)?;
         Some(Line { file, number: NonZeroU32::new(found.line)? })
     }

@@ -123,9 +123,9 @@ impl<'f> Symbols<'f> {
 
     /// The line of a jitted method at an address inside its body.
     pub(crate) fn line_of(&mut self, mappings: &Mappings, pid: u32, method: &Method, address: Avma) -> Option<Line> {
-        let (row, il_offset) = method.il_at(address)?;
+        let (row, map, native_offset) = method.il.place(address)?;
         let module: &ModuleFile = method.module.as_deref()?;
-        self.images.lines_of_module(mappings, pid, module)?.line(row, il_offset)
+        self.images.lines_of_module(mappings, pid, module)?.line(row, map, native_offset)
     }
 }
 

@@ -3,36 +3,28 @@
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use strata_address::AvmaRange;
-use strata_nettrace::runtime::{IlOffset, MethodEvent, MethodIlMap, Occasion};
+use strata_clrimage::{IlOffset, NativeMapping};
+use strata_nettrace::runtime::{IlOffset as Told, MethodEvent, MethodIlMap, Occasion};
 
 /// A body: where it is, and the runtime's id of its method.
 pub(super) type BodyKey = (AvmaRange, u64);
 
 /// From bytes behind a body's start to IL, sorted by the former.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct IlMap(Box<[(u32, IlOffset)]>);
+pub(crate) type IlMap = Rc<[NativeMapping]>;
 
-impl IlMap {
-    pub(super) fn of(event: &MethodIlMap<'_>) -> Self {
-        let mut entries: Box<[_]> = event.entries().collect();
-        entries.sort_by_key(|(native, _)| *native);
-        Self(entries)
-    }
-
-    /// The byte of the IL that the code at this offset does; `None` where no IL corresponds to it.
-    pub(crate) fn at(&self, native: u32) -> Option<u32> {
-        let before = self.0.get(..self.0.partition_point(|(start, _)| *start <= native))?;
-        match before.last()?.1 {
-            IlOffset::At(offset) => Some(offset),
-            IlOffset::Prolog => Some(0),
-            IlOffset::None => None,
-            // It belongs to the return that it follows.
-            IlOffset::Epilog => before.iter().rev().find_map(|(_, il)| match il {
-                IlOffset::At(offset) => Some(*offset),
-                _ => None,
-            }),
-        }
-    }
+fn map_of(event: &MethodIlMap<'_>) -> IlMap {
+    let mapping = |(native_offset, il)| {
+        let il_offset = match il {
+            Told::At(offset) => IlOffset::Offset(offset),
+            Told::Prolog => IlOffset::Prolog,
+            Told::Epilog => IlOffset::Epilog,
+            Told::None => IlOffset::NoMapping,
+        };
+        NativeMapping { native_offset, il_offset }
+    };
+    let mut map: Vec<_> = event.entries().map(mapping).collect();
+    map.sort_by_key(|mapping| mapping.native_offset);
+    map.into()
 }
 
 /// Brings maps and bodies together. A map does not say where its body is: it comes right behind the event of a body that
@@ -40,7 +32,7 @@ impl IlMap {
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
     last_of_thread: FxHashMap<u64, Last>,
-    maps: FxHashMap<BodyKey, Rc<IlMap>>,
+    maps: FxHashMap<BodyKey, IlMap>,
 }
 
 #[derive(Debug)]
@@ -61,7 +53,7 @@ impl Pairing {
                 self.last_of_thread.insert(thread, loaded);
             }
             (_, Some(Last::Map { method_id, map })) if method_id == event.method_id => {
-                self.maps.insert(body, Rc::new(map));
+                self.maps.insert(body, map);
             }
             _ => {}
         }
@@ -69,13 +61,13 @@ impl Pairing {
 
     /// The event of a map came from a thread.
     pub(super) fn map(&mut self, thread: u64, event: &MethodIlMap<'_>) {
-        let map = IlMap::of(event);
+        let map = map_of(event);
         match self.last_of_thread.remove(&thread) {
             // Maps of older runtimes have no version.
             Some(Last::Loaded { body, code_version })
                 if body.1 == event.method_id && [0, code_version].contains(&event.code_version) =>
             {
-                self.maps.insert(body, Rc::new(map));
+                self.maps.insert(body, map);
             }
             _ => {
                 self.last_of_thread.insert(thread, Last::Map { method_id: event.method_id, map });
@@ -84,32 +76,7 @@ impl Pairing {
     }
 
     /// The maps of bodies, by body.
-    pub(super) fn finish(self) -> FxHashMap<BodyKey, Rc<IlMap>> {
+    pub(super) fn finish(self) -> FxHashMap<BodyKey, IlMap> {
         self.maps
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_belongs_to_the_il_that_begins_before_it() {
-        let map = IlMap(Box::new([
-            (0, IlOffset::Prolog),
-            (4, IlOffset::At(0)),
-            (9, IlOffset::At(5)),
-            (9, IlOffset::At(6)),
-            (20, IlOffset::None),
-            (30, IlOffset::Epilog),
-        ]));
-        let check = |native, il| assert_eq!(map.at(native), il, "at {native}");
-        check(0, Some(0));
-        check(8, Some(0));
-        check(9, Some(6));
-        check(19, Some(6));
-        check(25, None);
-        check(400, Some(6));
-        assert_eq!(IlMap(Box::default()).at(0), None);
     }
 }
