@@ -215,3 +215,6 @@ pub(crate) fn has_managed_extension(file_name: &str) -> bool {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests;
