@@ -40,6 +40,7 @@ const WORKLOADS: &[Workload] = &[
     Workload { name: "Spawner", about: "a process with two busy .NET children", kind: Kind::Program },
     Workload { name: "Hook", about: "startup hook that runs a workload in a single-file host", kind: Kind::Library },
     Workload { name: "Oracle", about: "prints what TraceEvent reads in a .nettrace file", kind: Kind::Oracle },
+    Workload { name: "Reading", about: "how long TraceEvent reads a rundown", kind: Kind::Oracle },
     Workload { name: ROSLYN_DRIVER, about: "compiles a C# file with Roslyn", kind: Kind::Program },
     Workload {
         name: "Lines",

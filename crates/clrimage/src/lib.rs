@@ -20,6 +20,7 @@ mod inflate;
 mod lines;
 pub mod metadata;
 mod methods;
+mod names;
 pub mod pdb;
 mod pe;
 mod r2r;
@@ -29,6 +30,7 @@ pub use identity::ImageIdentity;
 pub use image::{Component, Image};
 pub use lines::{IlOffset, NativeMapping, il_offset, source_line};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
+pub use names::{Assemblies, EventName, Mark, MethodName, NameError, Names, NoAssemblies};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{
     CoreHeader, DebugInfo, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind,

@@ -128,7 +128,7 @@ impl ManagedImage {
         others: &Loaded<'d>,
     ) -> Result<Named, NameError> {
         let image = Image::parse(&self.bytes, Layout::File)?;
-        let name = image.names(others)?.name(&method.source)?;
+        let name = image.names(others).name(&method.source)?;
         let text = name.event_style()?;
         let of_module = name.module();
         // Code of another assembly's methods may be here: the runtime counts it to that assembly.

@@ -32,6 +32,8 @@ pub struct MethodDefinition<'d> {
     pub name: &'d str,
     /// Its signature (ECMA-335 II.23.2.1).
     pub signature: &'d [u8],
+    /// RVA of its IL; 0 when it has none.
+    pub il: u32,
 }
 
 /// A member of another module or of an instance (MemberRef).
@@ -74,7 +76,11 @@ impl<'d> Metadata<'d> {
     /// There is no such row, or its name or signature is damaged.
     pub fn method(&self, rid: u32) -> Result<MethodDefinition<'d>, Error> {
         let row = self.tables.row(Table::METHOD_DEF, rid)?;
-        Ok(MethodDefinition { name: self.strings.string(row.value(3))?, signature: self.blobs.blob(row.value(4))? })
+        Ok(MethodDefinition {
+            name: self.strings.string(row.value(3))?,
+            signature: self.blobs.blob(row.value(4))?,
+            il: row.value(0),
+        })
     }
 
     /// Row `rid` of MemberRef.

@@ -66,17 +66,19 @@ pub fn mapped_images(pid: u32) -> io::Result<Vec<MappedImage>> {
         if !code.access.starts_with("r-xp") || found.last().is_some_and(|image| image.contains(Avma(code.start))) {
             continue;
         }
-        // The header is in one of the mappings before the code, without a hole between them.
+        // The header is in one of the mappings before the code, without a hole between them. In the lowest of them: a
+        // section whose file offset is rounded down to 0 is mapped with the header in front of it.
         let mut next = code.start;
+        let mut lowest = None;
         for before in mappings[..number].iter().rev() {
             if before.end != next {
                 break;
             }
             next = before.start;
-            if let Some(image) = header_in(before, code, &memory) {
-                found.push(image.with_bytes(&mappings, &memory)?);
-                break;
-            }
+            lowest = header_in(before, code, &memory).or(lowest);
+        }
+        if let Some(image) = lowest {
+            found.push(image.with_bytes(&mappings, &memory)?);
         }
     }
     Ok(found)
