@@ -4,7 +4,6 @@ mod bundle;
 mod debug_info;
 mod images;
 mod lines;
-//! Tests on real images.
 
 mod observed;
 mod runtime;
