@@ -299,10 +299,12 @@ fn thunks_have_a_label() {
 fn program(set: ImageSet, assembly: &str) -> (PathBuf, Vec<u8>, Vec<u8>, u64) {
     let Ok(Images::SingleFile(path)) = set.images() else { panic!("{} is not installed", set.name()) };
     let file = std::fs::read(&path).unwrap();
-    let bundle = Bundle::find(&file).unwrap().unwrap();
-    let entry = *bundle.entry(assembly).unwrap();
-    let image = bundle.content(&entry).unwrap().into_owned();
-    (path, file, image, entry.offset)
+    let (image, offset) = {
+        let bundle = Bundle::find(&file).unwrap().unwrap();
+        let entry = bundle.entry(assembly).unwrap();
+        (bundle.content(entry).unwrap().into_owned(), entry.offset)
+    };
+    (path, file, image, offset)
 }
 
 #[test]
@@ -385,35 +387,40 @@ fn what_is_left_of_a_mapping_keeps_its_place_in_the_file() {
 
 #[test]
 fn a_composite_image_asks_its_neighbours_for_names() {
-    let assembly = |name: &str, method: &str| {
+    let assembly = |name: &str, method: &str, mvid: u8| {
         let types = vec![TypeDefinition {
             namespace: "N".into(),
             name: "T".into(),
             methods: vec![MethodDefinition::simple(method)],
             ..TypeDefinition::default()
         }];
-        Assembly { name: name.into(), types, ..Assembly::default() }.bytes()
+        let assembly = Assembly { name: name.into(), types, mvid: [mvid; 16], ..Assembly::default() }.bytes();
+        image::Image::of_kind(image::Kind::Component(assembly, "all.r2r.dll".into())).build().file
     };
-    let component = |name: &str| image::Component { name: name.into(), mvid: [1; 16], embedded: None };
+    let component = |name: &str, mvid| image::Component { name: name.into(), mvid: [mvid; 16], embedded: None };
     let method =
         |number| code::Method { names: vec![code::Name::Definition(number, 1)], body: 16, ..code::Method::default() };
+    let components = vec![component("First", 1), component("Second", 2), component("Third", 3)];
     let built = image::Image {
-        methods: vec![method(0), method(1)],
-        ..image::Image::of_kind(image::Kind::Composite(vec![component("First"), component("Second")]))
+        methods: vec![method(0), method(1), method(2)],
+        ..image::Image::of_kind(image::Kind::Composite(components))
     }
     .build();
-    let il = |name: &str, method: &str| {
-        image::Image::of_kind(image::Kind::Component(assembly(name, method), "all.r2r.dll".into())).build().file
-    };
     let files = Fake::default()
         .with("/app/all.r2r.dll", &built.file)
-        .with("/app/First.dll", &il("First", "One"))
-        .with("/app/Second.dll", &il("Second", "Two"));
-    for (index, expected) in [(0, ("N.T.One()", "First")), (1, ("N.T.Two()", "Second"))] {
+        .with("/app/First.dll", &assembly("First", "One", 1))
+        .with("/app/Second.dll", &assembly("Second", "Two", 2))
+        .with("/app/Third.dll", &assembly("Third", "Three", 4));
+    let named = |index: usize| {
         let offset = file_offset(&built, built.methods[index].start());
         let (named, notices) = look_up(&files, "/app/all.r2r.dll", offset, Is::default());
+        assert_eq!(notices, []);
         let module = named.module.unwrap();
-        assert_eq!((named.name.as_str(), module.name.as_str()), expected);
-        assert_eq!((module.path.as_str(), notices), ("/app/all.r2r.dll", vec![]));
-    }
+        assert_eq!(module.path, "/app/all.r2r.dll");
+        (named.name, module.name, named.source)
+    };
+    assert_eq!(named(0), ("N.T.One()".into(), "First".into(), NameSource::R2rImage));
+    assert_eq!(named(1), ("N.T.Two()".into(), "Second".into(), NameSource::R2rImage));
+    // Another version of the assembly than the code was made from.
+    assert_eq!(named(2).2, NameSource::None(Unnamed::NoSymbol));
 }
