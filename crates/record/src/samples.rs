@@ -3,7 +3,7 @@
 use crate::perf::event::{EventConfig, KernelSide};
 use crate::target::memory::LiveMemory;
 use crate::target::proc::{self, ExecutableMapping};
-use crate::target::processes::{self, Processes};
+use crate::target::processes::{self, Processes, Recognized};
 use perf_event_open_sys::bindings as sys;
 use std::fs::File;
 use strata_address::{Avma, AvmaRange};
@@ -12,7 +12,7 @@ use strata_perfdata::record::{
     RegsAbi, Sample, SampleId, TaskId, sample_type,
 };
 use strata_perfdata::{
-    AttrFlags, Began, BuildId, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
+    AttrFlags, Began, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
     WriteError, Writer,
 };
 use strata_stack::{Cut, Found, StackEnd, note};
@@ -99,8 +99,11 @@ impl SampleWriter {
             self.existing_thread(pid, tid, now_ns)?;
         }
         for mapping in processes::existing_mappings(pid) {
-            let build_id = self.processes.found(pid, &mapping);
-            self.writer.push(&mapping_record(pid, &mapping, build_id.as_deref(), now_ns))?;
+            let recognized = self.processes.found(pid, &mapping);
+            let mut record = mapping_record(pid, &mapping);
+            recognized.complete(&mut record);
+            let id = at(record.task, now_ns);
+            self.writer.push(&Record { misc: Misc::USER, id, data: RecordData::Mmap(record) })?;
         }
         Ok(())
     }
@@ -130,7 +133,12 @@ impl SampleWriter {
                 if processes::tells_of_runtime(mapping.filename) {
                     runtime_seen(pid);
                 }
-                self.processes.mapped(pid, mapping);
+                let recognized = self.processes.mapped(pid, mapping);
+                if let Some(recognized) = recognized.filter(Recognized::is_more_than_the_kernel_said) {
+                    let mut completed = *mapping;
+                    recognized.complete(&mut completed);
+                    return self.writer.push(&Record { data: RecordData::Mmap(completed), ..record });
+                }
             }
             RecordData::Comm(comm) if comm.exec => {
                 self.living.executed(comm.task);
@@ -266,29 +274,17 @@ fn at(task: TaskId, time: u64) -> SampleId {
     SampleId { task: Some(task), time: Some(time), cpu: Some(0), ..SampleId::default() }
 }
 
-fn mapping_record<'a>(pid: u32, mapping: &'a ExecutableMapping, build_id: Option<&[u8]>, now_ns: u64) -> Record<'a> {
-    let identity = match build_id.and_then(|bytes| BuildId::new(bytes).ok()) {
-        Some(build_id) => MmapIdentity::BuildId(build_id),
-        None => MmapIdentity::Inode {
-            major: mapping.device.0,
-            minor: mapping.device.1,
-            inode: mapping.inode,
-            generation: 0,
-        },
-    };
-    let task = task(pid, pid);
-    Record {
-        misc: Misc::USER,
-        id: at(task, now_ns),
-        data: RecordData::Mmap(Mmap {
-            task,
-            start: mapping.range.start(),
-            length: mapping.range.len(),
-            file_offset: mapping.file_offset,
-            filename: mapping.path.as_bytes(),
-            is_data: false,
-            more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
-        }),
+fn mapping_record(pid: u32, mapping: &ExecutableMapping) -> Mmap<'_> {
+    let identity =
+        MmapIdentity::Inode { major: mapping.device.0, minor: mapping.device.1, inode: mapping.inode, generation: 0 };
+    Mmap {
+        task: task(pid, pid),
+        start: mapping.range.start(),
+        length: mapping.range.len(),
+        file_offset: mapping.file_offset,
+        filename: mapping.path.as_bytes(),
+        is_data: false,
+        more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
     }
 }
 

@@ -1,11 +1,60 @@
 //! What each recorded process has mapped, kept up to date record by record.
 
-use super::images::{Content, Image, Images};
-use super::proc::{self, ExecutableMapping};
+use super::images::{Content, Images};
+use super::proc::{self, ANONYMOUS, ExecutableMapping};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use strata_address::AvmaRange;
+use strata_perfdata::BuildId;
 use strata_perfdata::record::{Mmap, MmapIdentity};
 use strata_unwind::{AddressSpace, Code};
+
+/// A mapping of code.
+struct Mapping<'a> {
+    pid: u32,
+    range: AvmaRange,
+    path: &'a str,
+    file_offset: u64,
+    /// `PROT_*` bits.
+    protection: u32,
+}
+
+impl Mapping<'_> {
+    /// Whether it can be an image that was copied there. A runtime that writes code leaves its memory writable, or maps a
+    /// file in memory twice.
+    fn may_be_copied(&self) -> bool {
+        const READ_AND_EXECUTE: u32 = (libc::PROT_READ | libc::PROT_EXEC).unsigned_abs();
+        self.path == ANONYMOUS && self.protection == READ_AND_EXECUTE
+    }
+}
+
+/// What a mapping turned out to be, for its record.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recognized {
+    /// ELF build id, or identity of a .NET image.
+    build_id: Option<BuildId>,
+    is_dotnet: bool,
+    /// Path and RVA of an image that was copied out of a single-file program.
+    copied: Option<(Vec<u8>, u64)>,
+}
+
+impl Recognized {
+    /// Whether the kernel could not say it.
+    pub(crate) fn is_more_than_the_kernel_said(&self) -> bool {
+        self.is_dotnet
+    }
+
+    /// Completes the record of the mapping.
+    pub(crate) fn complete<'a>(&'a self, mapping: &mut Mmap<'a>) {
+        if let (Some(build_id), Some(more)) = (self.build_id, &mut mapping.more) {
+            more.identity = MmapIdentity::BuildId(build_id);
+        }
+        if let Some((path, rva)) = &self.copied {
+            mapping.filename = path;
+            mapping.file_offset = *rva;
+        }
+    }
+}
 
 /// The address spaces of all recorded processes at the moment of the last record.
 #[derive(Default)]
@@ -21,25 +70,67 @@ impl Processes {
         self.spaces.get(&pid).unwrap_or(&self.nothing)
     }
 
-    /// Takes over a mapping that was there before recording began; returns the image's build id.
-    pub(crate) fn found(&mut self, pid: u32, mapping: &ExecutableMapping) -> Option<Vec<u8>> {
-        let image = self.images.get(pid, mapping.range, &mapping.path, None);
-        let code = code(&image, mapping.range.start().0, mapping.file_offset);
-        self.spaces.entry(pid).or_default().map(mapping.range, code);
-        image.build_id
+    /// Takes over a mapping that was there before recording began.
+    pub(crate) fn found(&mut self, pid: u32, mapping: &ExecutableMapping) -> Recognized {
+        let mapping = Mapping {
+            pid,
+            range: mapping.range,
+            path: &mapping.path,
+            file_offset: mapping.file_offset,
+            protection: mapping.protection,
+        };
+        self.map(&mapping, None)
     }
 
-    /// Takes over a mapping that the kernel told of.
-    pub(crate) fn mapped(&mut self, pid: u32, mapping: &Mmap<'_>) {
-        let (Some(range), true) = (mapping.range(), mapping.is_executable()) else { return };
-        let path = String::from_utf8_lossy(mapping.filename);
+    /// Takes over a mapping that the kernel told of; `None` when it is not of code.
+    pub(crate) fn mapped(&mut self, pid: u32, mapping: &Mmap<'_>) -> Option<Recognized> {
+        let range = mapping.range().filter(|_| mapping.is_executable())?;
         let build_id = match mapping.more.map(|more| more.identity) {
             Some(MmapIdentity::BuildId(build_id)) => Some(build_id),
             _ => None,
         };
-        let image = self.images.get(pid, range, &path, build_id.as_ref().map(|id| id.as_bytes()));
-        let code = code(&image, range.start().0, mapping.file_offset);
-        self.spaces.entry(pid).or_default().map(range, code);
+        let mapping = Mapping {
+            pid,
+            range,
+            path: &String::from_utf8_lossy(mapping.filename),
+            file_offset: mapping.file_offset,
+            protection: mapping.more.map_or(0, |more| more.protection),
+        };
+        Some(self.map(&mapping, build_id.as_ref().map(BuildId::as_bytes)))
+    }
+
+    fn map(&mut self, mapping: &Mapping<'_>, build_id: Option<&[u8]>) -> Recognized {
+        let (code, recognized) = self.recognize(mapping, build_id);
+        self.spaces.entry(mapping.pid).or_default().map(mapping.range, code);
+        recognized
+    }
+
+    /// How code in a mapping is unwound, and what the recording says of it.
+    fn recognize(&mut self, mapping: &Mapping<'_>, build_id: Option<&[u8]>) -> (Code, Recognized) {
+        let Mapping { pid, range, path, file_offset, .. } = *mapping;
+        let image = self.images.get(pid, range, path, build_id);
+        let code = match &image.content {
+            Content::Elf(unwind) => match unwind.svma_at_file_offset(file_offset) {
+                Some(svma) => Code::Elf { image: Arc::clone(unwind), bias: range.start().0.wrapping_sub(svma.0) },
+                // No code of the ELF image itself: precompiled code inside a single-file program.
+                None => match self.images.bundled(pid, range, path, file_offset) {
+                    Some(bundled) => bundled.image.code_in_file(range, file_offset, bundled.offset),
+                    None => Code::FramePointers,
+                },
+            },
+            Content::Dotnet(image) => image.code_in_file(range, file_offset, 0),
+            Content::Undescribed => Code::Undescribed,
+            Content::NoImage => {
+                let copied = mapping.may_be_copied().then(|| self.images.copied(pid, range)).flatten();
+                let Some(copied) = copied else { return (Code::FramePointers, Recognized::default()) };
+                let rva = range.start().0.wrapping_sub(copied.base.0);
+                let build_id = BuildId::new(copied.image.identity.as_bytes()).ok();
+                let recognized = Recognized { build_id, is_dotnet: true, copied: Some((copied.path, rva)) };
+                return (copied.image.code_at(copied.base.0), recognized);
+            }
+        };
+        let build_id = image.build_id.and_then(|bytes| BuildId::new(&bytes).ok());
+        (code, Recognized { build_id, is_dotnet: matches!(image.content, Content::Dotnet(_)), copied: None })
     }
 
     /// A process began as a copy of its parent.
@@ -54,19 +145,6 @@ impl Processes {
     /// A process ended, or replaced its program: nothing of before is mapped.
     pub(crate) fn forget(&mut self, pid: u32) {
         self.spaces.remove(&pid);
-    }
-}
-
-/// How code in a mapping is unwound. Parts of an image that no ELF segment describes (precompiled code inside a
-/// single-file program) are no code of that image.
-fn code(image: &Image, start: u64, file_offset: u64) -> Code {
-    match &image.content {
-        Content::Elf(unwind) => match unwind.svma_at_file_offset(file_offset) {
-            Some(svma) => Code::Elf { image: Arc::clone(unwind), bias: start.wrapping_sub(svma.0) },
-            None => Code::FramePointers,
-        },
-        Content::Undescribed => Code::Undescribed,
-        Content::NotElf => Code::FramePointers,
     }
 }
 
