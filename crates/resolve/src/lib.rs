@@ -15,13 +15,17 @@ pub mod demangle;
 pub mod elf;
 pub mod files;
 mod frames;
+mod images;
 pub mod kernel;
 mod managed;
 mod mappings;
 mod native;
+mod precompiled;
 mod readable;
 mod recording;
 mod replay;
+mod source_lines;
+mod symbols;
 
 pub use managed::method_display_name;
 pub use recording::{ResolveError, resolve};

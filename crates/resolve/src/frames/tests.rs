@@ -2,7 +2,7 @@ use super::*;
 use crate::code_map::CodeHistory;
 use crate::elf::{ElfSymbols, SymbolSource};
 use crate::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
-use crate::native::KernelIdentity;
+use crate::symbols::KernelIdentity;
 use std::path::Path;
 use strata_address::AvmaRange;
 use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
@@ -41,7 +41,7 @@ fn page_of_code() -> u64 {
 fn method(home: Home) -> Method {
     Method {
         name: "Method".to_owned(),
-        module_path: Box::default(),
+        module: None,
         kind: match home {
             Home::Memory => CodeKind::Jit(Tier::OptimizedTier1),
             Home::Image => CodeKind::ReadyToRun,
@@ -49,6 +49,7 @@ fn method(home: Home) -> Method {
         },
         source: NameSource::Snapshot,
         home,
+        il: crate::managed::Il::default(),
     }
 }
 

@@ -13,10 +13,11 @@ fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
     let method_id = name.bytes().fold(0, |id, byte| id * 256 + u64::from(byte));
     let method = Method {
         name: name.to_owned(),
-        module_path: Box::default(),
+        module: None,
         kind: CodeKind::Jit(Tier::QuickJitted),
         source,
         home: Home::Memory,
+        il: Il::default(),
     };
     Body { range: range(start), method_id, module_id: 0, born: born.map(|at| Timestamp(at * MS)), method }
 }
