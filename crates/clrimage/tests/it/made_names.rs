@@ -6,6 +6,7 @@ use strata_testkit::image::metadata::{
     Assembly, MemberReference, MethodDefinition, Parent, Scope, TypeDefinition, TypeReference, method_signature,
 };
 use strata_testkit::image::signature::{Instance, Method, Modifier, Token, Type};
+use strata_testkit::image::tables::root;
 use strata_testkit::image::{self, Component, Kind};
 
 const OPEN: u32 = 2;
@@ -369,6 +370,56 @@ fn what_cannot_be_named_is_an_error() {
     }
     let instance = MethodSource::Instance { token: 0x0600_0001, signature: 0 };
     assert_eq!(names.name(&instance).unwrap_err(), NameError::NoModule { index: 0 });
+}
+
+#[test]
+fn methods_out_of_order() {
+    // Two types with a method each, which MethodPtr lists from the last to the first; only the stream `#-` has that table.
+    let counted = [2_u32; 3].map(u32::to_le_bytes).concat();
+    let types = [1_u16, 2].map(|first| [0, 0, 0, 0, 0, 0, first].map(u16::to_le_bytes).concat()).concat();
+    let order = [2_u16, 1].map(u16::to_le_bytes).concat();
+    let present = (1_u64 << 2 | 1 << 5 | 1 << 6).to_le_bytes();
+    let tables = [&[0, 0, 0, 0, 2, 0, 0, 1], &present[..], &[0; 8], &counted, &types, &order, &[0; 28]].concat();
+    let bytes = root(&[("#-", tables), ("#Unknown", vec![1])]);
+    let own = Metadata::parse(&bytes).unwrap();
+    assert_eq!((own.owner_of_method(1).unwrap(), own.owner_of_method(2).unwrap()), (2, 1));
+    assert_eq!((own.enclosing_type(1), own.mvid(), own.assembly_name()), (None, None, None));
+    assert_eq!(own.method(1).unwrap().name, "");
+}
+
+/// Everything that names are made of, for every row and a little beyond.
+fn read_all(bytes: &[u8], signature: &[u8]) {
+    let Ok(own) = Metadata::parse(bytes) else { return };
+    let known = Known(vec![own]);
+    for format in [(9, 1), (6, 2)] {
+        let names = Names::from_metadata(Some(own), Some(own), format, &known);
+        let definitions = (0..=own.method_count() + 1).map(|rid| MethodSource::Definition { component: 0, rid });
+        let all = definitions.take(20).map(|source| names.name(&source)).chain([names.of_signature(signature)]);
+        for name in all.flatten() {
+            let _ = (name.runtime_style(), name.event_style(), name.map_style());
+            let _ = (name.type_arguments(), name.constrained());
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn damaged_metadata_is_no_panic(changes in proptest::collection::vec((0..2000_usize, 0..=255_u8), 1..6)) {
+        let mut bytes = shop().bytes();
+        let length = bytes.len();
+        for (at, value) in changes {
+            bytes[at % length] = value;
+        }
+        read_all(&bytes, &[]);
+    }
+
+    #[test]
+    fn any_signature_is_no_panic(signature in proptest::collection::vec(0..=255_u8, 0..40)) {
+        let mut assembly = shop();
+        assembly.types[2].methods[0].signature = signature.clone();
+        assembly.specifications[0] = Type::Raw(signature.clone());
+        read_all(&assembly.bytes(), &signature);
+    }
 }
 
 #[test]
