@@ -1,34 +1,54 @@
-//! Real images by name, wherever they are kept.
+//! The real images that the tests read.
 
 use std::collections::BTreeMap;
 
-use strata_clrimage::bundle::Bundle;
+use strata_clrimage::bundle::{Bundle, EntryKind};
 use strata_clrimage::{Image, Layout};
 use strata_testkit::live::{ImageSet, Images};
 
-/// Every `.dll` of a set, by file name without extension.
-///
-/// # Panics
-/// When the set is not installed; the message names the command that does it.
-pub(crate) fn read(set: ImageSet) -> BTreeMap<String, Vec<u8>> {
-    let simple_name = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        name.strip_suffix(".dll").map(str::to_owned)
-    };
+/// Calls `visit` with file name and bytes of every assembly of a set, precompiled or not.
+pub(crate) fn for_each(set: ImageSet, mut visit: impl FnMut(&str, &[u8])) {
+    // The message names the command that installs what is missing.
     match set.images().unwrap_or_else(|missing| panic!("{missing}")) {
-        Images::Loose(paths) => paths
-            .into_iter()
-            .filter_map(|path| Some((simple_name(path.to_str()?)?, std::fs::read(&path).unwrap())))
-            .collect(),
+        Images::Loose(paths) => {
+            for path in paths {
+                let bytes = std::fs::read(&path).unwrap();
+                visit(path.file_name().unwrap().to_str().unwrap(), &bytes);
+            }
+        }
         Images::SingleFile(path) => {
-            let executable = std::fs::read(path).unwrap();
-            let bundle = Bundle::find(&executable).unwrap().expect("a single-file program");
-            let entries = bundle.entries().iter();
-            entries
-                .filter_map(|entry| Some((simple_name(entry.path)?, bundle.content(entry).unwrap().into_owned())))
-                .collect()
+            let file = std::fs::read(&path).unwrap();
+            let bundle = Bundle::find(&file).unwrap().unwrap();
+            for entry in bundle.entries().iter().filter(|entry| entry.kind == EntryKind::Assembly) {
+                visit(entry.path, &bundle.content(entry).unwrap());
+            }
         }
     }
+}
+
+/// Every `.dll` of a set, by file name without extension.
+pub(crate) fn read(set: ImageSet) -> BTreeMap<String, Vec<u8>> {
+    let mut images = BTreeMap::new();
+    for_each(set, |path, bytes| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if let Some(name) = name.strip_suffix(".dll") {
+            images.insert(name.to_owned(), bytes.to_vec());
+        }
+    });
+    images
+}
+
+/// The assemblies of a set with these names, which are without extension.
+pub(crate) fn named(set: ImageSet, names: &[&str]) -> BTreeMap<String, Vec<u8>> {
+    let mut images = BTreeMap::new();
+    for_each(set, |file, bytes| {
+        let name = file.strip_suffix(".dll").unwrap_or(file);
+        if names.contains(&name) {
+            images.insert(name.to_owned(), bytes.to_owned());
+        }
+    });
+    assert_eq!(images.len(), names.len(), "{set}");
+    images
 }
 
 /// The bytes of a file as they lie in memory.

@@ -1,7 +1,12 @@
-//! Tests of the reader of .NET images.
+//! Tests of the crate on real files and on files put together by the testkit.
 
+mod built;
+mod bundle;
+mod debug_info;
 mod framework;
+mod hostile;
 mod images;
+mod lines;
 mod made_names;
 mod names;
 mod observed;
