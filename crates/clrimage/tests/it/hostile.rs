@@ -10,7 +10,7 @@ use strata_clrimage::bundle::Bundle;
 use strata_clrimage::debug_directory::DebugDirectory;
 use strata_clrimage::metadata::{Metadata, Table, Token};
 use strata_clrimage::pdb::Pdb;
-use strata_clrimage::{Image, Layout, MethodSource, MethodTable, ProblemKind};
+use strata_clrimage::{DebugInfo, Image, Layout, MethodSource, MethodTable, NoAssemblies, ProblemKind};
 use strata_testkit::image::{self, Changes, Kind, samples};
 
 /// Longer than anything takes, even on a busy machine; a loop that does not end takes longer.
@@ -46,7 +46,24 @@ fn ask_image(image: &Image<'_>, length: usize) -> usize {
             ask_pdb(&pdb);
         }
     }
-    image.methods().map_or(0, |table| ask_methods(image, &table, length))
+    let Ok(table) = image.methods() else { return 0 };
+    ask_names(image, &table);
+    ask_methods(image, &table, length)
+}
+
+/// The names of some of the methods, and the maps of the same.
+fn ask_names(image: &Image<'_>, table: &MethodTable) {
+    let names = image.names(&NoAssemblies);
+    let maps = DebugInfo::read(image).ok().flatten();
+    let methods = table.methods();
+    for method in methods.iter().step_by(methods.len() / 50 + 1) {
+        for source in [method.source].into_iter().chain(table.aliases(method).take(3)) {
+            let Ok(name) = names.name(&source) else { continue };
+            let (_, _, _) = (name.runtime_style(), name.event_style(), name.map_style());
+            let (_, _, _) = (name.type_arguments(), name.constrained(), name.marks().count());
+        }
+        let _ = maps.map(|maps| (maps.map(method.entry), maps.il_offset(method.entry, method.body_size)));
+    }
 }
 
 fn ask_methods(image: &Image<'_>, table: &MethodTable, length: usize) -> usize {
