@@ -2,14 +2,14 @@
 
 use crate::perf::event::{EventConfig, KernelSide};
 use crate::target::memory::LiveMemory;
-use crate::target::proc::{self, ExecutableMapping};
+use crate::target::proc;
 use crate::target::processes::{self, Processes, Recognized};
 use perf_event_open_sys::bindings as sys;
 use std::fs::File;
 use strata_address::{Avma, AvmaRange};
 use strata_perfdata::record::{
-    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Mmap2Fields, MmapIdentity, Record, RecordData, RecordFormat,
-    RegsAbi, Sample, SampleId, TaskId, sample_type,
+    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Record, RecordData, RecordFormat, RegsAbi, Sample, SampleId,
+    TaskId, sample_type,
 };
 use strata_perfdata::{
     AttrFlags, Began, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
@@ -98,14 +98,11 @@ impl SampleWriter {
         for tid in proc::threads(pid).unwrap_or_default() {
             self.existing_thread(pid, tid, now_ns)?;
         }
-        for mapping in processes::existing_mappings(pid) {
-            let recognized = self.processes.found(pid, &mapping);
-            let mut record = mapping_record(pid, &mapping);
-            recognized.complete(&mut record);
+        let writer = &mut self.writer;
+        self.processes.found(pid, |record| {
             let id = at(record.task, now_ns);
-            self.writer.push(&Record { misc: Misc::USER, id, data: RecordData::Mmap(record) })?;
-        }
-        Ok(())
+            writer.push(&Record { misc: Misc::USER, id, data: RecordData::Mmap(*record) })
+        })
     }
 
     /// Writes the name of a thread that is already there.
@@ -272,20 +269,6 @@ fn task(pid: u32, tid: u32) -> TaskId {
 
 fn at(task: TaskId, time: u64) -> SampleId {
     SampleId { task: Some(task), time: Some(time), cpu: Some(0), ..SampleId::default() }
-}
-
-fn mapping_record(pid: u32, mapping: &ExecutableMapping) -> Mmap<'_> {
-    let identity =
-        MmapIdentity::Inode { major: mapping.device.0, minor: mapping.device.1, inode: mapping.inode, generation: 0 };
-    Mmap {
-        task: task(pid, pid),
-        start: mapping.range.start(),
-        length: mapping.range.len(),
-        file_offset: mapping.file_offset,
-        filename: mapping.path.as_bytes(),
-        is_data: false,
-        more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
-    }
 }
 
 /// What each sample in the recording holds: the chain is ours, the raw bytes are the note on how it was found. Other

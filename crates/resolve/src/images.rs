@@ -11,7 +11,7 @@ pub(crate) use surroundings::Surroundings;
 use crate::elf::ElfSymbols;
 use crate::files::{FileBytes, FilePath, Files};
 use crate::managed::ModuleFile;
-use crate::mappings::{Inode, MappedAs, Mapped, Mapping, Mappings};
+use crate::mappings::{Inode, Mapped, MappedAs, Mapping, Mappings};
 use crate::native::ElfFile;
 use crate::precompiled::ManagedImage;
 use crate::source_lines::{SourceLines, WantedPdb};
@@ -153,6 +153,15 @@ impl<'f> Images<'f> {
     pub(crate) fn bundled(&mut self, elf: &ElfFile, offset: u64) -> Option<(u64, Rc<Opened>)> {
         let (index, start) = elf.bundle(self)?.entry_at(offset)?;
         Some((start, self.entry(elf, index, None)))
+    }
+
+    /// The images of a single-file program that a mapping of its file shows a part of, and where they begin.
+    pub(crate) fn bundled_within(&mut self, elf: &ElfFile, mapped: Mapped<'_>) -> Vec<(u64, Rc<Opened>)> {
+        let start = mapped.mapping.file_offset;
+        let end = start.saturating_add(mapped.range.len());
+        let Some(bundled) = elf.bundle(self) else { return Vec::new() };
+        let within: Vec<_> = bundled.assemblies_within(start..end).collect();
+        within.into_iter().map(|(index, start)| (start, self.entry(elf, index, None))).collect()
     }
 
     fn entry(&mut self, elf: &ElfFile, index: usize, build_id: Option<&[u8]>) -> Rc<Opened> {

@@ -21,6 +21,7 @@ mod managed;
 mod mappings;
 mod native;
 mod precompiled;
+mod process_code;
 mod readable;
 mod recording;
 mod replay;
@@ -28,4 +29,5 @@ mod source_lines;
 mod symbols;
 
 pub use managed::method_display_name;
+pub use process_code::{JittedMethod, LoadedImage, ProcessImages, jitted_methods};
 pub use recording::{ResolveError, resolve};

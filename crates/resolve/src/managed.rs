@@ -9,12 +9,12 @@ pub use method_name::display as method_display_name;
 
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
 pub(crate) use il_map::IlMap;
+use il_map::Pairing;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use strata_address::{Avma, AvmaRange};
 use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
 use strata_nettrace::{Decoder, Item, StreamEnd, TraceInfo};
-use il_map::Pairing;
 use strata_profile::{CodeKind, Gap, NameSource, Tier, Timestamp};
 use strata_recording::StreamKind;
 
@@ -109,6 +109,11 @@ impl ManagedCode {
     pub(crate) fn look_up(&self, address: Avma) -> Option<&Method> {
         let (_, code) = self.cursor.look_up(address)?;
         self.methods.get(code as usize)
+    }
+
+    /// What is there now, in the order of addresses.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (AvmaRange, &Method)> {
+        self.cursor.alive().filter_map(|(range, code)| Some((range, self.methods.get(code as usize)?)))
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::files::Files;
 use crate::images::{ImageBytes, Refused, Surroundings};
 use crate::managed::method_name;
+use crate::mappings::Mapped;
 use crate::source_lines::{SourceLines, WantedPdb};
 use crate::symbols::{Line, Named};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
-use strata_address::Rva;
+use strata_address::{Avma, Rva};
 use strata_clrimage::debug_directory::DebugDirectory;
 use strata_clrimage::metadata::Metadata;
 use strata_clrimage::{Assemblies, DebugInfo, Image, Layout, Method, MethodTable, NameError, Part, Place};
@@ -74,8 +75,26 @@ impl ManagedImage {
         let problems = self.methods.problems();
         let first = problems.iter().min_by_key(|problem| problem.offset)?;
         let count = problems.iter().fold(0_u32, |sum, problem| sum.saturating_add(problem.count));
-        let damaged = if count == 1 { "one entry of its tables is damaged" } else { "entries of its tables are damaged" };
+        let damaged =
+            if count == 1 { "one entry of its tables is damaged" } else { "entries of its tables are damaged" };
         Some(format!("{damaged}, the first at byte {} ({count} in all)", first.offset))
+    }
+
+    /// The image as it lies in its file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where RVA 0 is when this mapping is that of the image's code, in a file in which the image begins at `start`.
+    pub(crate) fn base_in_file(&self, mapped: Mapped<'_>, start: u64) -> Option<Avma> {
+        const PAGE: u64 = 4096;
+        let image = Image::parse(&self.bytes, Layout::File).ok()?;
+        let code = image.pe().sections().find(|section| section.is_executable)?;
+        let offset = start.checked_add(code.file_offset.into())?;
+        // A mapping begins with the page that the section begins in.
+        let before = offset.checked_sub(mapped.mapping.file_offset).filter(|before| *before < PAGE)?;
+        let base = mapped.mapping.start.0.checked_add(before)?.checked_sub(code.virtual_address.into())?;
+        Some(Avma(base))
     }
 
     /// The RVA of a file offset.
@@ -155,11 +174,8 @@ impl ManagedImage {
 
     fn find_lines(&self, files: &dyn Files, image: &Image<'_>) -> Option<SourceLines> {
         let code_view = DebugDirectory::read(image.pe()).ok()??.code_view().ok()??;
-        let wanted = WantedPdb {
-            signature: code_view.guid.0,
-            timestamp: Some(code_view.timestamp),
-            path: code_view.path,
-        };
+        let wanted =
+            WantedPdb { signature: code_view.guid.0, timestamp: Some(code_view.timestamp), path: code_view.path };
         self.surroundings.lines(files, wanted, || Some(&self.bytes[..]))
     }
 }

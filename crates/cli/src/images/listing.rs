@@ -3,7 +3,7 @@
 use super::source::Source;
 use std::fmt::Write as _;
 use strata_address::Avma;
-use strata_clrimage::{Image, Method, MethodSource, MethodTable, NameError, Names};
+use strata_clrimage::{Image, Layout, Method, MethodSource, MethodTable, NameError, Names};
 use strata_resolve::method_display_name;
 
 /// One image, read.
@@ -27,10 +27,15 @@ pub(super) struct Row<'t> {
 
 impl<'d> Listing<'d> {
     /// Reads the tables of an image.
-    pub(super) fn read(source: &'d Source<'_>) -> Result<Self, strata_clrimage::Error> {
-        let image = Image::parse(&source.bytes, source.layout)?;
+    pub(super) fn read(source: &Source<'d>) -> Result<Self, strata_clrimage::Error> {
+        let image = Image::parse(source.bytes, Layout::File)?;
         let methods = image.methods()?;
-        Ok(Self { path: source.path.clone(), base: source.base, image, methods })
+        Ok(Self { path: source.path.to_owned(), base: source.base, image, methods })
+    }
+
+    /// Whether the file is one of .NET at all.
+    pub(super) fn is_dotnet(&self) -> bool {
+        self.image.metadata().is_some() || self.image.ready_to_run().is_some()
     }
 
     /// The simple name of the assembly; of a composite image the file's.

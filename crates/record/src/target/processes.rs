@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use strata_address::AvmaRange;
 use strata_perfdata::BuildId;
-use strata_perfdata::record::{Mmap, MmapIdentity};
+use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
 use strata_unwind::{AddressSpace, Code};
 
 /// A mapping of code.
@@ -70,16 +70,24 @@ impl Processes {
         self.spaces.get(&pid).unwrap_or(&self.nothing)
     }
 
-    /// Takes over a mapping that was there before recording began.
-    pub(crate) fn found(&mut self, pid: u32, mapping: &ExecutableMapping) -> Recognized {
-        let mapping = Mapping {
-            pid,
-            range: mapping.range,
-            path: &mapping.path,
-            file_offset: mapping.file_offset,
-            protection: mapping.protection,
-        };
-        self.map(&mapping, None)
+    /// Takes over the mappings of code that a process has now, and hands over a record of each. A process that is gone has
+    /// none; the rings tell the rest.
+    pub(crate) fn found<E>(&mut self, pid: u32, mut take: impl FnMut(&Mmap<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mappings = proc::executable_mappings(pid).unwrap_or_default();
+        for found in mappings.iter().filter(|mapping| !mapping.path.starts_with("[vsyscall")) {
+            let mapping = Mapping {
+                pid,
+                range: found.range,
+                path: &found.path,
+                file_offset: found.file_offset,
+                protection: found.protection,
+            };
+            let recognized = self.map(&mapping, None);
+            let mut record = mapping_record(pid, found);
+            recognized.complete(&mut record);
+            take(&record)?;
+        }
+        Ok(())
     }
 
     /// Takes over a mapping that the kernel told of; `None` when it is not of code.
@@ -153,10 +161,16 @@ pub(crate) fn tells_of_runtime(path: &[u8]) -> bool {
     path.ends_with(b"/libcoreclr.so") || path.starts_with(b"/memfd:doublemapper")
 }
 
-/// Mappings of a process that is there, for the recording's first records.
-pub(crate) fn existing_mappings(pid: u32) -> Vec<ExecutableMapping> {
-    // A process that is gone has none; the rings tell the rest.
-    let mut mappings = proc::executable_mappings(pid).unwrap_or_default();
-    mappings.retain(|mapping| !mapping.path.starts_with("[vsyscall"));
-    mappings
+fn mapping_record(pid: u32, mapping: &ExecutableMapping) -> Mmap<'_> {
+    let identity =
+        MmapIdentity::Inode { major: mapping.device.0, minor: mapping.device.1, inode: mapping.inode, generation: 0 };
+    Mmap {
+        task: TaskId { pid: pid.cast_signed(), tid: pid.cast_signed() },
+        start: mapping.range.start(),
+        length: mapping.range.len(),
+        file_offset: mapping.file_offset,
+        filename: mapping.path.as_bytes(),
+        is_data: false,
+        more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
+    }
 }

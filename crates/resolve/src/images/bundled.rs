@@ -5,6 +5,7 @@ use crate::files::{FileBytes, FilePath};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use strata_clrimage::bundle::{self, Bundle, EntryKind};
 use strata_clrimage::{Image, ImageIdentity, Layout};
@@ -49,6 +50,16 @@ impl Bundled {
         let (start, index) = *self.by_offset.get(after.checked_sub(1)?)?;
         let entry = self.entries.get(index)?;
         (offset.checked_sub(start)? < entry.stored_size).then_some((index, start))
+    }
+
+    /// The assemblies whose stored content shares bytes with these offsets of the program, and where they begin.
+    pub(super) fn assemblies_within(&self, offsets: Range<u64>) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let all = self.entries.iter().enumerate();
+        all.filter(move |(_, entry)| {
+            let end = entry.offset.saturating_add(entry.stored_size);
+            entry.is_assembly && entry.offset < offsets.end && end > offsets.start
+        })
+        .map(|(index, entry)| (index, entry.offset))
     }
 
     /// The entry of the assembly with this simple name. Of several, as for several languages, the one with this identity.
@@ -98,10 +109,7 @@ pub(super) fn file(executable: &FileBytes, name: &str) -> Option<ImageBytes> {
 }
 
 /// The bytes of the first entry that is meant.
-fn content(
-    executable: &FileBytes,
-    is_meant: impl Fn(&bundle::Entry<'_>) -> bool,
-) -> Result<ImageBytes, Refused> {
+fn content(executable: &FileBytes, is_meant: impl Fn(&bundle::Entry<'_>) -> bool) -> Result<ImageBytes, Refused> {
     let damaged = |error: strata_clrimage::Error| Refused::damaged(error.to_string());
     let bundle = Bundle::find(executable).map_err(damaged)?.ok_or_else(Refused::not_in_bundle)?;
     let entry = bundle.entries().iter().find(|entry| is_meant(entry)).ok_or_else(Refused::not_in_bundle)?;
