@@ -17,6 +17,7 @@ mod error;
 mod identity;
 mod image;
 mod inflate;
+mod lines;
 pub mod metadata;
 mod methods;
 mod names;
@@ -27,9 +28,11 @@ mod r2r;
 pub use error::{Error, ErrorKind};
 pub use identity::ImageIdentity;
 pub use image::{Component, Image};
+pub use lines::{IlOffset, NativeMapping, il_offset, source_line};
 pub use methods::{ColdPart, Method, MethodSource, MethodTable, Part, Place, Problem, ProblemKind};
 pub use names::{Assemblies, EventName, Mark, MethodName, NameError, Names, NoAssemblies};
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{
-    CoreHeader, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind, UnwindTables,
+    CoreHeader, DebugInfo, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind,
+    UnwindTables,
 };

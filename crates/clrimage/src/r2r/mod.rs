@@ -1,6 +1,7 @@
 //! The tables of ReadyToRun images: which code belongs to which method.
 
 mod composite;
+mod debug_info;
 mod entry_point;
 mod exceptions;
 mod functions;
@@ -12,6 +13,7 @@ mod native_hashtable;
 mod thunks;
 mod unwind;
 
+pub use debug_info::DebugInfo;
 pub use exceptions::Handler;
 pub use header::{CoreHeader, ReadyToRun, SectionKind};
 pub use instance::{InstanceSignature, MethodToken};

@@ -1,4 +1,12 @@
-//! Tests on real images.
+//! Tests of the crate on real files and on files put together by the testkit.
 
+mod built;
+mod bundle;
+mod debug_info;
+mod framework;
+mod hostile;
+mod images;
+mod lines;
 mod observed;
+mod rows;
 mod runtime;

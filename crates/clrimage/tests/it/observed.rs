@@ -30,9 +30,9 @@ pub(crate) struct Observed {
 
 impl Observed {
     /// Runs the workload with everything on by which a runtime tells of its code.
-    pub(crate) fn of(runtime: Runtime) -> Observed {
-        let scratch = Scratch::new(runtime.name());
-        let mut told = runtime.command("Varied", [SECONDS]).unwrap_or_else(|missing| panic!("{missing}"));
+    pub(crate) fn of(runtime: Runtime, workload: &str) -> Observed {
+        let scratch = Scratch::new(&format!("{}-{workload}", runtime.name()));
+        let mut told = runtime.command(workload, [SECONDS]).unwrap_or_else(|missing| panic!("{missing}"));
         // No events but the rundown at the end. The file goes to the working folder: .NET Core 3.1.23 crashes when it is
         // told another place.
         told.current_dir(&scratch.0);

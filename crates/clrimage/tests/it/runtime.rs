@@ -44,15 +44,15 @@ impl<'d> Ours<'d> {
 
 /// How many methods were held against ours, and how many of them the runtime misspelt.
 #[derive(Debug, Default)]
-struct Compared {
-    jitdump: usize,
-    rundown: usize,
-    misspelt: usize,
+pub(crate) struct Compared {
+    pub(crate) jitdump: usize,
+    pub(crate) rundown: usize,
+    pub(crate) misspelt: usize,
 }
 
 /// Runs a workload and compares.
-fn compare(runtime: Runtime) -> Compared {
-    let observed = Observed::of(runtime);
+pub(crate) fn compare(runtime: Runtime, workload: &str) -> Compared {
+    let observed = Observed::of(runtime, workload);
     let contents: Vec<_> = observed.images.iter().map(bytes).collect();
     let parsed: Vec<Image<'_>> = contents.iter().map(|(bytes, layout)| Image::parse(bytes, *layout).unwrap()).collect();
     let ours: Vec<Ours<'_>> =
@@ -165,7 +165,7 @@ fn mvid(image: &Image<'_>) -> String {
 }
 
 fn whole(runtime: Runtime) {
-    let compared = compare(runtime);
+    let compared = compare(runtime, "Varied");
     // The jitdump goes on to the very end; the rundown is made shortly before.
     assert!(compared.rundown > 1000 && compared.jitdump >= compared.rundown, "{runtime}: {compared:?}");
     assert!(compared.misspelt < compared.jitdump / 20, "{runtime}: {compared:?}");
@@ -173,7 +173,7 @@ fn whole(runtime: Runtime) {
 
 #[test]
 fn net3() {
-    let compared = compare(Runtime::Net3);
+    let compared = compare(Runtime::Net3, "Varied");
     assert!(compared.rundown > 500, "{compared:?}");
 }
 
