@@ -35,37 +35,45 @@ const RUNDOWN: u64 = 0x138;
 fn main() -> Result<()> {
     let rounds: usize = std::env::args().nth(1).as_deref().unwrap_or("7").parse()?;
     let framework = Framework::load()?;
-    let recorded = Recorded::make()?;
+    // One does a few things as programs do; the other has most of its libraries' methods made ready.
+    let recorded = ["Varied", "Prepares"].into_iter().map(Recorded::make).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::default();
     for _ in 0..rounds.max(1) {
         framework.measure(&mut measured)?;
-        recorded.measure(&mut measured)?;
+        for recorded in &recorded {
+            recorded.measure(&mut measured)?;
+        }
     }
     println!("milliseconds, {} rounds                       median      best\n", rounds.max(1));
     framework.tell(&measured);
-    recorded.tell(&measured);
+    for recorded in &recorded {
+        recorded.tell(&measured);
+    }
     Ok(())
 }
 
-/// Durations by what they are of, in nanoseconds.
+/// Durations in nanoseconds, by the program and what was done.
 #[derive(Default)]
-struct Measured(BTreeMap<&'static str, Vec<f64>>);
+struct Measured(BTreeMap<(&'static str, &'static str), Vec<f64>>);
+
+/// In place of a program's name: the framework's images.
+const FRAMEWORK: &str = "";
 
 impl Measured {
-    fn time<T>(&mut self, what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn time<T>(&mut self, of: &'static str, what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let started = Instant::now();
         let done = black_box(work()?);
-        self.add(what, started.elapsed().as_secs_f64() * 1e9);
+        self.add(of, what, started.elapsed().as_secs_f64() * 1e9);
         Ok(done)
     }
 
-    fn add(&mut self, what: &'static str, nanoseconds: f64) {
-        self.0.entry(what).or_default().push(nanoseconds);
+    fn add(&mut self, of: &'static str, what: &'static str, nanoseconds: f64) {
+        self.0.entry((of, what)).or_default().push(nanoseconds);
     }
 
     /// The median, and how short the shortest was, in milliseconds.
-    fn told(&self, what: &str) -> String {
-        let mut all = self.0.get(what).cloned().unwrap_or_default();
+    fn told(&self, of: &'static str, what: &'static str) -> String {
+        let mut all = self.0.get(&(of, what)).cloned().unwrap_or_default();
         all.sort_by(f64::total_cmp);
         let at = |index: usize| all.get(index).map_or(f64::NAN, |nanoseconds| nanoseconds / 1e6);
         format!("{:9.3} {:9.3}", at(all.len() / 2), at(0))
@@ -90,24 +98,25 @@ impl Framework {
     }
 
     fn measure(&self, measured: &mut Measured) -> Result<()> {
-        measured.time("framework", || ranges_of(&self.images))?;
-        let table = measured.time("core library", || Ok(Image::parse(&self.core_library, Layout::File)?.methods()?))?;
+        measured.time(FRAMEWORK, "framework", || ranges_of(&self.images))?;
+        let table = measured
+            .time(FRAMEWORK, "core library", || Ok(Image::parse(&self.core_library, Layout::File)?.methods()?))?;
         let image = Image::parse(&self.core_library, Layout::File)?;
         let started = Instant::now();
         let names = image.names(&NoAssemblies);
         for method in table.methods() {
             black_box(names.name(&method.source)?.event_style()?);
         }
-        measured.add("name", started.elapsed().as_secs_f64() * 1e9 / table.methods().len() as f64);
+        measured.add(FRAMEWORK, "name", started.elapsed().as_secs_f64() * 1e9 / table.methods().len() as f64);
         Ok(())
     }
 
     fn tell(&self, measured: &Measured) {
         let (methods, images) = (self.methods, self.images.len());
         println!(".NET 8.0.4, {methods} methods in {images} images");
-        println!("  ranges of all, at most 250              {}", measured.told("framework"));
-        println!("  ranges of System.Private.CoreLib, 30    {}", measured.told("core library"));
-        println!("  one name of it, mean, 0.002             {}", measured.told("name"));
+        println!("  ranges of all, at most 250              {}", measured.told(FRAMEWORK, "framework"));
+        println!("  ranges of System.Private.CoreLib, 30    {}", measured.told(FRAMEWORK, "core library"));
+        println!("  one name of it, mean, 0.002             {}", measured.told(FRAMEWORK, "name"));
     }
 }
 
@@ -121,7 +130,8 @@ fn ranges_of(images: &[Vec<u8>]) -> Result<usize> {
 
 /// One program, recorded with and without a rundown.
 struct Recorded {
-    /// The images it had in memory; their first bytes' addresses, and their files.
+    workload: &'static str,
+    /// The images it had in memory, by rising address, and their files' bytes.
     images: Vec<(MappedImage, Vec<u8>)>,
     /// Start addresses of the precompiled methods in the rundown.
     starts: Vec<Avma>,
@@ -131,11 +141,11 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn make() -> Result<Recorded> {
-        let running = Running::start(Runtime::Net9.command("Varied", ["600"])?, Until::Ready, LIMIT)?;
+    fn make(workload: &'static str) -> Result<Recorded> {
+        let running = Running::start(Runtime::Net9.command(workload, ["600"])?, Until::Ready, LIMIT)?;
         let without = record(running.pid(), Rundown::None)?.len();
         let stream = record(running.pid(), Rundown::Keywords(RUNDOWN))?;
-        let rundown = std::env::temp_dir().join(format!("strata-images-{}.nettrace", std::process::id()));
+        let rundown = std::env::temp_dir().join(format!("strata-{workload}-{}.nettrace", std::process::id()));
         fs::write(&rundown, &stream)?;
         let mut images = Vec::new();
         for image in live::mapped_images(running.pid())? {
@@ -147,31 +157,32 @@ impl Recorded {
         let reading = live::oracle(&rundown)?;
         let starts = reading.methods.iter().map(|method| method.start);
         let starts = starts.filter(|start| images.iter().any(|(image, _)| image.contains(*start))).collect();
-        Ok(Recorded { images, starts, rundown, with: stream.len(), without })
+        Ok(Recorded { workload, images, starts, rundown, with: stream.len(), without })
     }
 
     fn measure(&self, measured: &mut Measured) -> Result<()> {
         // What a reader of the recording has to do when there is no rundown in it.
-        let tables = measured.time("its ranges", || {
+        let tables = measured.time(self.workload, "its ranges", || {
             let tables = self.images.iter().map(|(mapped, bytes)| {
                 let image = Image::parse(bytes, Layout::File)?;
                 Ok((mapped, image.names(&NoAssemblies), image.methods()?))
             });
             tables.collect::<Result<Vec<_>>>()
         })?;
-        measured.time("its names", || self.name_in(&tables))?;
+        measured.time(self.workload, "its names", || self.name_in(&tables))?;
         let command = Runtime::Net8.command("Reading", [self.rundown.as_os_str(), PASSES.as_ref()])?;
         let finished = Running::start(command, Until::Started, LIMIT)?.wait(LIMIT)?;
         let passes: Vec<f64> = finished.stdout.iter().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
-        measured.add("first pass", *passes.first().ok_or("TraceEvent read nothing")?);
-        measured.add("last pass", *passes.last().ok_or("TraceEvent read nothing")?);
+        measured.add(self.workload, "first pass", *passes.first().ok_or("TraceEvent read nothing")?);
+        measured.add(self.workload, "last pass", *passes.last().ok_or("TraceEvent read nothing")?);
         Ok(())
     }
 
     fn name_in(&self, tables: &[(&MappedImage, Names<'_, '_>, MethodTable)]) -> Result<usize> {
         let mut length = 0;
         for start in &self.starts {
-            let here = tables.iter().find(|(mapped, ..)| mapped.contains(*start));
+            let above = tables.partition_point(|(mapped, ..)| mapped.base <= *start);
+            let here = above.checked_sub(1).and_then(|index| tables.get(index));
             let (mapped, names, table) = here.ok_or("a method of the rundown is in no image")?;
             let Some(Place::Method { method, .. }) = table.lookup(Rva(start.0 - mapped.base.0)) else {
                 return Err("a method of the rundown is not in our table".into());
@@ -184,13 +195,14 @@ impl Recorded {
 
     fn tell(&self, measured: &Measured) {
         let (count, images) = (self.starts.len(), self.images.len());
-        println!("\na program on .NET 9.0.1, {count} precompiled methods of {images} images in its rundown");
-        println!("  ranges of these images                  {}", measured.told("its ranges"));
-        println!("  names of these methods                  {}", measured.told("its names"));
-        println!("  TraceEvent reads the rundown, cold      {}", measured.told("first pass"));
-        println!("  TraceEvent reads the rundown, compiled  {}", measured.told("last pass"));
+        let told = |what| measured.told(self.workload, what);
+        println!("\n{} on .NET 9.0.1, {count} precompiled methods of {images} images in its rundown", self.workload);
+        println!("  ranges of these images                  {}", told("its ranges"));
+        println!("  names of these methods                  {}", told("its names"));
+        println!("  TraceEvent reads the rundown, cold      {}", told("first pass"));
+        println!("  TraceEvent reads the rundown, compiled  {}", told("last pass"));
         let seconds = RECORDING.as_secs_f64();
-        println!("\nevents of {seconds} s: {} bytes without a rundown, {} with one", self.without, self.with);
+        println!("  events of {seconds} s: {} bytes without a rundown, {} with it", self.without, self.with);
     }
 }
 
