@@ -91,7 +91,7 @@ impl Framework {
         let table = measured.time("core library", || Ok(Image::parse(&self.core_library, Layout::File)?.methods()?))?;
         let image = Image::parse(&self.core_library, Layout::File)?;
         let started = Instant::now();
-        let names = image.names(&NoAssemblies)?;
+        let names = image.names(&NoAssemblies);
         for method in table.methods() {
             black_box(names.name(&method.source)?.event_style()?);
         }
@@ -107,7 +107,10 @@ impl Framework {
             self.images.len()
         );
         println!("ranges of System.Private.CoreLib alone                  {one:.1} ms (at most 30)");
-        println!("one name, mean over System.Private.CoreLib              {:.2} us (at most 2)", measured.median("name") / 1e3);
+        println!(
+            "one name, mean over System.Private.CoreLib              {:.2} us (at most 2)",
+            measured.median("name") / 1e3
+        );
     }
 }
 
@@ -154,11 +157,7 @@ impl Recorded {
         measured.time("ours", || self.name_them())?;
         let command = Runtime::Net8.command("Reading", [self.rundown.as_os_str(), PASSES.as_ref()])?;
         let finished = Running::start(command, Until::Started, LIMIT)?.wait(LIMIT)?;
-        let passes: Vec<f64> = finished
-            .stdout
-            .iter()
-            .filter_map(|line| line.split_once(' ')?.1.parse().ok())
-            .collect();
+        let passes: Vec<f64> = finished.stdout.iter().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
         measured.add("first pass", *passes.first().ok_or("TraceEvent read nothing")?);
         measured.add("last pass", *passes.last().ok_or("TraceEvent read nothing")?);
         Ok(())
@@ -173,7 +172,7 @@ impl Recorded {
         }
         let mut length = 0;
         for (mapped, image, table) in &ready {
-            let names = image.names(&NoAssemblies)?;
+            let names = image.names(&NoAssemblies);
             for start in self.starts.iter().filter(|start| mapped.contains(**start)) {
                 let rva = u32::try_from(start.0 - mapped.base.0)?;
                 let method = at(table, rva).ok_or("a method of the rundown is not in our table")?;

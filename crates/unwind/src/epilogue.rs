@@ -3,7 +3,7 @@
 //! Unwind codes tell what a prologue did and say nothing of epilogues, which undo it instruction by instruction. Those are
 //! short and always alike: the stack pointer is set back, registers are popped, then the code returns or jumps elsewhere.
 
-use crate::leaf::LeafFrame;
+use crate::leaf::{LeafFrame, is_marked_as_tail_call};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use strata_address::Avma;
 
@@ -32,8 +32,12 @@ pub(crate) fn recognize(code: &[u8], sp: Avma, fp: Avma) -> Option<LeafFrame> {
                 stack_pointer = stack_pointer.checked_add(8)?;
             }
             Mnemonic::Ret => return Some(LeafFrame { return_address_at: stack_pointer, caller_fp_at }),
-            // A jump that nothing was undone for stays in the function, unless it goes through a cell.
-            Mnemonic::Jmp if step > 0 || instruction.op0_kind() == OpKind::Memory => {
+            // A jump that nothing was undone for stays in the function, unless it goes through a cell or says otherwise.
+            Mnemonic::Jmp
+                if step > 0
+                    || instruction.op0_kind() == OpKind::Memory
+                    || is_marked_as_tail_call(&decoder, &instruction, code) =>
+            {
                 return Some(LeafFrame { return_address_at: stack_pointer, caller_fp_at });
             }
             _ => return None,
@@ -88,6 +92,7 @@ mod tests {
     fn tail_calls_are_ends_too() {
         check("add rsp,8; jmp rax", &[0x48, 0x83, 0xc4, 8, 0xff, 0xe0], Some((8, None)));
         check("jmp [rip+0]", &[0xff, 0x25, 0, 0, 0, 0], Some((0, None)));
+        check("rex.w jmp rax", &[0x48, 0xff, 0xe0], Some((0, None)));
         check("rex.w jmp [rax]", &[0x48, 0xff, 0x20], Some((0, None)));
     }
 

@@ -198,7 +198,9 @@ fn reconcile(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ready_to_run::ReadyToRunUnwindData;
     use crate::space::Code;
+    use std::sync::Arc;
     use strata_address::AvmaRange;
 
     const STACK: u64 = 0x7000;
@@ -241,6 +243,29 @@ mod tests {
         assert_eq!((addresses, end), (vec![0x1010, 0x1040], StackEnd::Cut(Cut::BadFramePointer)));
         let (addresses, _, end) = walk(Code::Undescribed, BODY, &[]);
         assert_eq!((addresses, end), (vec![0x1010], StackEnd::Cut(Cut::NoUnwindData)));
+    }
+
+    #[test]
+    fn precompiled_code_is_walked_by_its_unwind_codes_and_stubs_beside_it_by_their_instructions() {
+        // One function, from 0x1000 on: sub rsp,18h, done after four bytes.
+        let record = [1, 4, 1, 0, 4, 0x22];
+        let image = |start: u32, end: u32| {
+            let rows: Vec<u8> = [start, end, 0].iter().flat_map(|number| number.to_le_bytes()).collect();
+            let image = ReadyToRunUnwindData::parse(&rows, |_| Some(&record));
+            Code::ReadyToRun { image: Arc::new(image), base: 0x1000 }
+        };
+        let (addresses, found, _) = walk(image(0, 0x100), BODY, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1040][..], Found::Cfi));
+        let (addresses, found, _) = walk(image(0xe, 0x100), BODY, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1020][..], Found::Cfi), "before the stack pointer moved");
+        let (addresses, found, _) = walk(image(0, 0x100), RET, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1020][..], Found::Instructions), "at its end");
+        const STUB: &[u8] =
+            &[0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0x33, 0xc0, 0x6a, 3, 0xff, 0x35, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0];
+        let (addresses, found, _) = walk(image(0x100, 0x200), STUB, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1020][..], Found::Instructions), "in a stub");
+        let (addresses, found, _) = walk(image(0x100, 0x200), BODY, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1040][..], Found::FramePointer), "beside functions");
     }
 
     #[test]

@@ -67,14 +67,7 @@ impl<'a, 'd> Modules<'a, 'd> {
         if let Some(own) = self.own {
             return if number == 0 { Ok(own) } else { Err(NameError::NoModule { index: number }) };
         }
-        let name = self.manifest.and_then(|manifest| manifest.assembly_reference(number.saturating_add(1)).ok());
-        let name = name.ok_or(NameError::NoModule { index: number })?;
-        let expected = self.composite.and_then(|image| image.component(number).ok()?.mvid);
-        let found = self.named(name)?;
-        if expected.is_some_and(|expected| found.mvid() != Some(expected)) {
-            return Err(NameError::NoAssembly { name: name.to_owned() });
-        }
-        Ok(found)
+        self.in_manifest(number.saturating_add(1), number)
     }
 
     /// The assembly with the primitive types.
@@ -94,22 +87,29 @@ impl<'a, 'd> Modules<'a, 'd> {
         }
         let references = self.own.map_or(0, |own| own.count(Table::ASSEMBLY_REF));
         let Some(row) = index.checked_sub(references).filter(|row| *row > 0) else {
-            return [self.referenced(self.own, index, index), missing];
+            return [referenced(self.own, index, index).and_then(|name| self.named(name)), missing];
         };
         let before = row.saturating_sub(1);
         if self.format >= (6, 3) {
             let found = match before {
                 0 => self.manifest.ok_or(NameError::NoModule { index }),
-                before => self.referenced(self.manifest, before, index),
+                before => self.in_manifest(before, index),
             };
             return [found, missing];
         }
-        [self.referenced(self.manifest, row, index), self.referenced(self.manifest, before, index)]
+        [self.in_manifest(row, index), self.in_manifest(before, index)]
     }
 
-    fn referenced(&self, from: Option<Metadata<'d>>, row: u32, index: u32) -> Result<Metadata<'d>, NameError> {
-        let from = from.filter(|from| (1..=from.count(Table::ASSEMBLY_REF)).contains(&row));
-        self.named(from.ok_or(NameError::NoModule { index })?.assembly_reference(row)?)
+    /// The assembly in a row of the manifest's references; in a composite image it must be the one that was compiled.
+    fn in_manifest(&self, row: u32, index: u32) -> Result<Metadata<'d>, NameError> {
+        let name = referenced(self.manifest, row, index)?;
+        let found = self.named(name)?;
+        let component = row.checked_sub(1).and_then(|number| self.composite?.component(number).ok());
+        let expected = component.and_then(|component| component.mvid);
+        if expected.is_some_and(|expected| found.mvid() != Some(expected)) {
+            return Err(NameError::NoAssembly { name: name.to_owned() });
+        }
+        Ok(found)
     }
 
     fn named(&self, name: &str) -> Result<Metadata<'d>, NameError> {
@@ -118,6 +118,12 @@ impl<'a, 'd> Modules<'a, 'd> {
             .or_else(|| self.others.find(name))
             .ok_or_else(|| NameError::NoAssembly { name: name.to_owned() })
     }
+}
+
+/// The simple name in a row of AssemblyRef, which a module number stands for.
+fn referenced(from: Option<Metadata<'_>>, row: u32, index: u32) -> Result<&str, NameError> {
+    let from = from.filter(|from| (1..=from.count(Table::ASSEMBLY_REF)).contains(&row));
+    Ok(from.ok_or(NameError::NoModule { index })?.assembly_reference(row)?)
 }
 
 impl<'d> Modules<'_, 'd> {

@@ -13,8 +13,8 @@ use strata_testkit::live::{self, Jitted, LoadedImage, MappedImage, Method, Runni
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// How long the workload is at work before its mappings are read, and all in all.
-const SETTLED: Duration = Duration::from_secs(2);
-const SECONDS: &str = "4";
+const SETTLED: Duration = Duration::from_secs(1);
+const SECONDS: &str = "3";
 
 /// One run of a workload.
 pub(crate) struct Observed {
@@ -30,9 +30,9 @@ pub(crate) struct Observed {
 
 impl Observed {
     /// Runs the workload with everything on by which a runtime tells of its code.
-    pub(crate) fn of(runtime: Runtime) -> Observed {
-        let scratch = Scratch::new(runtime.name());
-        let mut told = runtime.command("Varied", [SECONDS]).unwrap_or_else(|missing| panic!("{missing}"));
+    pub(crate) fn of(runtime: Runtime, workload: &str) -> Observed {
+        let scratch = Scratch::new(&format!("{}-{workload}", runtime.name()));
+        let mut told = runtime.command(workload, [SECONDS]).unwrap_or_else(|missing| panic!("{missing}"));
         // No events but the rundown at the end. The file goes to the working folder: .NET Core 3.1.23 crashes when it is
         // told another place.
         told.current_dir(&scratch.0);

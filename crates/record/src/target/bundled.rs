@@ -16,7 +16,7 @@ pub(crate) struct BundledImages {
 }
 
 /// Initialised data larger than this are not searched: hosts have less than a mebibyte.
-const MAX_DATA: u64 = 32 << 20;
+const MAX_DATA: u64 = 8 << 20;
 
 /// Programs larger than this are not looked into.
 const MAX_PROGRAM: u64 = 1 << 30;

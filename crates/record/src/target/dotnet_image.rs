@@ -32,8 +32,12 @@ pub(crate) enum Source<'a> {
 /// The headers of images are one file alignment long, 512 bytes; this is room for others.
 const HEADERS: usize = 4096;
 
-/// Parts larger than this are not believed: the largest known is 20 MiB.
-const MAX_PART: u32 = 32 << 20;
+/// Metadata larger than this are not believed: the largest known are 20 MiB.
+const MAX_METADATA: u32 = 32 << 20;
+
+/// Nor is a table of more functions (700,000), nor more unwind records: a whole framework compiled into one image has half.
+const MAX_FUNCTIONS: u32 = 8 << 20;
+const MAX_RECORDS: u32 = 16 << 20;
 
 /// Where mappings begin and end.
 pub(crate) const PAGE: u64 = 4096;
@@ -44,6 +48,9 @@ const EXCEPTION_DIRECTORY: usize = 3;
 /// Number of the data directory with the CLI header, and where that says where the metadata are.
 const CLI_DIRECTORY: usize = 14;
 const METADATA_FIELD: usize = 8;
+
+/// It has 72 bytes.
+const MAX_CLI_HEADER: u32 = 4096;
 
 impl Source<'_> {
     /// The headers, and perhaps some of what follows.
@@ -57,11 +64,11 @@ impl Source<'_> {
         headers
     }
 
-    fn part(self, pe: &Pe<'_>, part: Directory) -> Option<Vec<u8>> {
+    fn part(self, pe: &Pe<'_>, part: Directory, at_most: u32) -> Option<Vec<u8>> {
         let section = pe.section_of(part.rva)?;
         let into = part.rva.checked_sub(section.virtual_address)?;
         let room = section.file_size.checked_sub(into)?;
-        if part.size > room.min(MAX_PART) {
+        if part.size > room.min(at_most) {
             return None;
         }
         let mut bytes = vec![0; usize::try_from(part.size).ok()?];
@@ -114,21 +121,22 @@ impl Identified {
 }
 
 fn read_metadata(source: Source<'_>, pe: &Pe<'_>) -> Option<Vec<u8>> {
-    let header = source.part(pe, pe.directory(CLI_DIRECTORY)?)?;
+    let header = source.part(pe, pe.directory(CLI_DIRECTORY)?, MAX_CLI_HEADER)?;
     let (numbers, _) = header.get(METADATA_FIELD..)?.as_chunks::<4>();
     let [rva, size, ..] = *numbers else { return None };
-    source.part(pe, Directory { rva: u32::from_le_bytes(rva), size: u32::from_le_bytes(size) })
+    let place = Directory { rva: u32::from_le_bytes(rva), size: u32::from_le_bytes(size) };
+    source.part(pe, place, MAX_METADATA)
 }
 
 fn read_unwind_data(source: Source<'_>, pe: &Pe<'_>) -> Option<ReadyToRunUnwindData> {
     if pe.machine()?.architecture != Architecture::Amd64 {
         return None;
     }
-    let rows = source.part(pe, pe.directory(EXCEPTION_DIRECTORY)?)?;
+    let rows = source.part(pe, pe.directory(EXCEPTION_DIRECTORY)?, MAX_FUNCTIONS)?;
     let place = ReadyToRunUnwindData::records(&rows)?;
     let section = pe.section_of(place.start)?;
     let end = place.end.min(section.virtual_address.checked_add(section.file_size)?);
-    let records = source.part(pe, Directory { rva: place.start, size: end.checked_sub(place.start)? })?;
+    let records = source.part(pe, Directory { rva: place.start, size: end.checked_sub(place.start)? }, MAX_RECORDS)?;
     let record_at = |rva: u32| records.get(usize::try_from(rva.checked_sub(place.start)?).ok()?..);
     Some(ReadyToRunUnwindData::parse(&rows, record_at))
 }

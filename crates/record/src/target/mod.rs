@@ -7,3 +7,5 @@ pub(crate) mod images;
 pub(crate) mod memory;
 pub(crate) mod proc;
 pub(crate) mod processes;
+#[cfg(test)]
+mod tests;

@@ -168,7 +168,7 @@ fn amd64_unwind(owner: Option<&[u8]>, number: usize, personality: u32) -> Vec<u8
 
 /// Every third record has its counts in an extension word.
 fn arm64_unwind(length: u32, number: usize, personality: u32) -> Vec<u8> {
-    let first = length / 4 | 1 << 20;
+    let first = (length / 4) | 1 << 20;
     let mut out = Vec::new();
     if number % 3 == 2 {
         out.extend(first.to_le_bytes());

@@ -16,6 +16,7 @@ pub mod native_format;
 pub mod pdb;
 pub mod pe;
 mod ready_to_run;
+pub mod samples;
 pub mod signature;
 pub mod tables;
 
