@@ -23,7 +23,6 @@ fn measure(folder: &Path) {
             files.push((name, std::fs::read(path).expect("a file that can be read")));
         }
     }
-    let is_core = |name: &str| name == "System.Private.CoreLib.dll";
     let (others, core) = files.iter().partition::<Vec<_>, _>(|(name, _)| name != "System.Private.CoreLib.dll");
     println!("{}", folder.display());
     time("CoreLib", &core);

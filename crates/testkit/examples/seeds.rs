@@ -6,9 +6,10 @@ use strata_testkit::image::bundle::{Bundle, Entry, Storage};
 use strata_testkit::image::code::{Fixups, Name};
 use strata_testkit::image::debug_directory;
 use strata_testkit::image::debug_info::Form;
+use strata_testkit::image::metadata::method_signature;
 use strata_testkit::image::pdb::{Lines, Pdb, Point};
 use strata_testkit::image::samples::{self, Embedded};
-use strata_testkit::image::signature::{self, Instance, Type};
+use strata_testkit::image::signature::{Instance, Method, Modifier, Token, Type};
 use strata_testkit::image::{Image, Kind, pe};
 
 fn main() -> std::io::Result<()> {
@@ -69,22 +70,31 @@ fn metadata() -> Vec<Seed> {
     ]
 }
 
+/// The length of an instance's signature, that signature, and the one of its method. The target's assembly has one method, a
+/// generic type in row 2 and one inside it in row 3.
 fn signatures() -> Vec<Seed> {
-    let plain = Instance::of(1);
-    let owner = samples::of(samples::BOX, Type::CANON);
+    let outer = Type::Class(Token::Definition(2));
+    let inner = Type::Value(Token::Definition(3));
     let array = Type::Array(Box::new(Type::INT), 2, vec![3], vec![0, 7]);
-    let elsewhere = samples::of(Type::InModule(2, Box::new(samples::BAG)), samples::POINT);
     let function = Type::Function(vec![0x10, 1, 2, 1, 0x1e, 0, 8]);
-    let member = signature::Method::Member(2);
+    let elsewhere = samples::of(Type::InModule(1, Box::new(outer.clone())), inner.clone());
+    let owner = samples::of(outer, Type::CANON);
+    let modified = Type::Modified(Modifier::Required, Token::Reference(2), Box::new(Type::INT));
+    let nested = Type::Pointer(Box::new(Type::Reference(Box::new(Type::Vector(Box::new(Type::Variable(0)))))));
+    let (plain, member) = (Instance::of(1), Method::Member(1));
     let forms = [
-        ("plain", plain.clone()),
-        ("owner", Instance { owner: Some(owner.clone()), ..Instance::of(samples::PUT) }),
-        ("arguments", Instance { arguments: vec![array, function], ..Instance::of(samples::ECHO) }),
-        ("member", Instance { module: Some(0), method: member, ..plain.clone() }),
-        ("module", Instance { module: Some(2), owner: Some(elsewhere), ..Instance::of(samples::ADD) }),
-        ("all", Instance { flags: 0x303, arguments: vec![owner], constrained: Some(samples::POINT), ..plain }),
+        ("plain", plain.clone(), vec![]),
+        ("owner", Instance { owner: Some(owner.clone()), ..plain.clone() }, vec![Type::Variable(0)]),
+        ("arguments", Instance { arguments: vec![array.clone(), function.clone()], ..plain.clone() }, vec![array]),
+        ("member", Instance { module: Some(0), method: member, ..plain.clone() }, vec![nested]),
+        ("module", Instance { module: Some(1), owner: Some(elsewhere), ..plain.clone() }, vec![modified]),
+        ("all", Instance { flags: 0x303, arguments: vec![owner], constrained: Some(inner), ..plain }, vec![function]),
     ];
-    forms.into_iter().map(|(name, form)| seed(name, form.bytes())).collect()
+    let bytes = |instance: Instance, parameters: Vec<Type>| {
+        let (instance, method) = (instance.bytes(), method_signature(0x30, 1, &Type::STRING, &parameters));
+        [vec![instance.len() as u8], instance, method].concat()
+    };
+    forms.into_iter().map(|(name, form, parameters)| seed(name, bytes(form, parameters))).collect()
 }
 
 fn bundles() -> Vec<Seed> {

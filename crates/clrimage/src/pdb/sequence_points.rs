@@ -122,7 +122,10 @@ mod tests {
         check(&[0xc0, 0x00, 0x00, 0x01], -268_435_456);
     }
 
-    fn points(bytes: &[u8], document: u32) -> Vec<Option<(u32, u32, Option<(u32, u32)>)>> {
+    /// IL offset, document, line and column.
+    type Point = (u32, u32, Option<(u32, u32)>);
+
+    fn points(bytes: &[u8], document: u32) -> Vec<Option<Point>> {
         let points = SequencePoints::new(Cursor::new(bytes, "test"), document).unwrap();
         points.map(|point| point.ok().map(|point| (point.il_offset, point.document, point.position))).collect()
     }

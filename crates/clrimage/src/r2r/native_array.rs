@@ -46,11 +46,6 @@ impl<'d> NativeArray<'d> {
         Ok(array)
     }
 
-    /// One more than the highest possible index.
-    pub(crate) const fn len(&self) -> u32 {
-        self.length
-    }
-
     /// The place of element `index`, or `None` when the array has none.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use strata_address::Rva;
 use strata_clrimage::{Image, Layout, MethodSource, MethodTable, Part, Place, SectionKind, ThunkKind};
 use strata_testkit::live::ImageSet;
 
-use crate::images::{mapped, read};
+use crate::images::{for_each, mapped, read};
 
 /// What a table holds, in numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -88,15 +88,15 @@ fn table(file: &[u8]) -> MethodTable {
 fn frameworks_have_the_methods_that_are_known() {
     let check = |set: ImageSet, [images, with_code]: [usize; 2], expected: Totals| {
         let (mut precompiled, mut code, mut totals) = (0, 0, Totals::default());
-        for (name, file) in read(set) {
-            let Ok(image) = Image::parse(&file, Layout::File) else { continue };
+        for_each(set, |name, file| {
+            let image = Image::parse(file, Layout::File).unwrap_or_else(|error| panic!("{set} {name}: {error}"));
             let table = image.methods().unwrap();
             assert!(table.problems().is_empty(), "{set} {name}: {:?}", table.problems());
             check_thunks(&format!("{set} {name}"), &image, &table);
             precompiled += usize::from(image.ready_to_run().is_some());
             code += usize::from(table.function_count() != 0);
             totals.add(&Totals::of(&table));
-        }
+        });
         assert_eq!((precompiled, code, totals), (images, with_code, expected), "{set}");
     };
     let totals = |definitions, instances, functions, methods| Totals { definitions, instances, functions, methods };
