@@ -1,6 +1,7 @@
 //! Files that lie: each gives an error or fewer methods, at once.
 
 mod mutations;
+mod pieces;
 mod tables;
 
 use std::time::{Duration, Instant};

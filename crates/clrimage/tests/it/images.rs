@@ -1,4 +1,4 @@
-//! Real images by name, wherever they are kept.
+//! The real images that the tests read.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,8 @@ use strata_clrimage::{Image, Layout};
 use strata_testkit::live::{ImageSet, Images};
 
 /// Calls `visit` with file name and bytes of every assembly of a set, precompiled or not.
-///
-/// # Panics
-/// When the set is not installed; the message names the command that does it.
 pub(crate) fn for_each(set: ImageSet, mut visit: impl FnMut(&str, &[u8])) {
+    // The message names the command that installs what is missing.
     match set.images().unwrap_or_else(|missing| panic!("{missing}")) {
         Images::Loose(paths) => {
             for path in paths {

@@ -1,4 +1,4 @@
-//! Tests of the reader of .NET images, on real files and on files put together by the testkit.
+//! Tests of the crate on real files and on files put together by the testkit.
 
 mod built;
 mod bundle;

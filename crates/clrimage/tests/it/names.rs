@@ -154,7 +154,8 @@ fn methods_have_their_known_names() {
             (0x2_6720, "System.Linq.Enumerable+WhereListIterator`1[System.__Canon]::MoveNext()", &[]),
             (
                 0x3_6150,
-                "System.Linq.Enumerable::Any(class [System.Runtime]System.Collections.Generic.IEnumerable`1<!!0>)",
+                "System.Linq.Enumerable::Any(class [System.Runtime]System.Collections.Generic.IEnumerable`1<!!0>,\
+                 class [System.Runtime]System.Func`2<!!0,bool>)",
                 &["System.Char"],
             ),
             (0x3_d280, WHERE, &["System.__Canon"]),

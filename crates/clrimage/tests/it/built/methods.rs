@@ -135,6 +135,25 @@ fn many_methods_in_wide_tables() {
 }
 
 #[test]
+fn thunks_tell_their_helpers() {
+    for machine in [pe::LINUX_AMD64, pe::LINUX_ARM64] {
+        let built = image::Image { machine, ..samples::single() }.build();
+        let table = Image::parse(&built.file, Layout::File).unwrap().methods().unwrap();
+        let found: Vec<(u32, String)> = table.thunks().iter().map(|thunk| (thunk.start, thunk.to_string())).collect();
+        let starts = built.thunks.iter().map(|thunk| thunk.start);
+        let labels = [
+            "[R2R helper jump: PersonalityRoutine]",
+            "[R2R helper jump: PersonalityRoutineFilterFunclet]",
+            "[R2R delay-load: DelayLoad_Helper]",
+            "[R2R delay-load: DelayLoad_MethodCall]",
+            "[R2R delay-load: DelayLoad_MethodCall]",
+        ];
+        let expected: Vec<(u32, String)> = starts.zip(labels.map(str::to_owned)).collect();
+        assert_eq!(found, expected, "{machine:#x}");
+    }
+}
+
+#[test]
 fn the_last_hot_method_ends_before_the_cold_parts() {
     let mut image = samples::hot_cold();
     // The last in the order of code has no cold part of its own.
