@@ -1,13 +1,14 @@
 //! Names every precompiled method of an image: `names IMAGE` tells what that costs, `names IMAGE STYLE` lists them, with
 //! STYLE one of `runtime`, `event` and `map`.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use strata_clrimage::{Image, Layout, MethodName, NameError, NoAssemblies};
 
-type Write = fn(&MethodName<'_, '_>) -> Result<String, NameError>;
+type Spell = fn(&MethodName<'_, '_>) -> Result<String, NameError>;
 
-const STYLES: [(&str, Write); 3] = [
+const STYLES: [(&str, Spell); 3] = [
     ("event", |name| {
         name.event_style().map(|event| format!("{}\t{}\t{}", event.namespace, event.name, event.signature))
     }),
@@ -25,11 +26,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     if let Some(style) = arguments.next() {
         let (_, write) = STYLES.iter().find(|(name, _)| *name == style).ok_or("no such style")?;
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         for method in table.methods() {
             let name = names.name(&method.source)?;
-            println!("{:x}\t{:x}\t{}\t{:?}", method.start, method.size, write(&name)?, name.type_arguments()?);
+            writeln!(out, "{:x}\t{:x}\t{}\t{:?}", method.start, method.size, write(&name)?, name.type_arguments()?)?;
         }
-        return Ok(());
+        return Ok(out.flush()?);
     }
 
     for (style, write) in STYLES {

@@ -3,8 +3,9 @@
 use super::NameError;
 use super::generic::Arguments;
 use super::modules::Modules;
+use super::signature::SignatureHead;
 use super::spelling::{Spelling, element};
-use super::writer::{Here, SignatureHead, Variables, Writer};
+use super::writer::{Here, Variables, Writer};
 use crate::bytes::Cursor;
 use crate::metadata::{Metadata, Table, Token};
 use crate::r2r::{InstanceSignature, MethodToken};

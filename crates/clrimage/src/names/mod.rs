@@ -8,7 +8,9 @@ mod generic;
 mod method;
 mod modules;
 mod namer;
+mod signature;
 mod spelling;
+mod type_name;
 mod writer;
 
 pub use error::NameError;

@@ -3,9 +3,10 @@
 use super::NameError;
 use super::generic::Arguments;
 use super::modules::Modules;
+use super::signature::SignatureHead;
 use super::spelling::{Spelling, element};
 use crate::bytes::Cursor;
-use crate::metadata::{Metadata, Table, Token};
+use crate::metadata::{Metadata, Token};
 use crate::{Error, ErrorKind};
 
 /// How deep types may be nested: in signatures, and inside one another.
@@ -77,7 +78,7 @@ impl<'m, 'a, 'd> Writer<'m, 'a, 'd> {
         self.list(cursor, count, between, here, 0)
     }
 
-    /// Writes the full name of the type that a row stands for.
+    /// Writes the name of the type that a row stands for.
     pub(super) fn write_token(&mut self, token: Token, module: &Metadata<'d>) -> Result<(), NameError> {
         self.token(token, Some(module), 0)
     }
@@ -99,7 +100,7 @@ impl<'m, 'a, 'd> Writer<'m, 'a, 'd> {
         Ok(())
     }
 
-    fn count_one(&mut self, depth: u32) -> Result<(), NameError> {
+    pub(super) fn count_one(&mut self, depth: u32) -> Result<(), NameError> {
         self.types = self.types.saturating_add(1);
         if self.types > MOST_TYPES || self.text.len() > LONGEST {
             return Err(NameError::TooLong);
@@ -110,7 +111,7 @@ impl<'m, 'a, 'd> Writer<'m, 'a, 'd> {
         Ok(())
     }
 
-    fn nested(&mut self, cursor: &mut Cursor<'d>, here: Here<'_, 'd>, depth: u32) -> Result<(), NameError> {
+    pub(super) fn nested(&mut self, cursor: &mut Cursor<'d>, here: Here<'_, 'd>, depth: u32) -> Result<(), NameError> {
         self.count_one(depth)?;
         let deeper = depth.saturating_add(1);
         let start = *cursor;
@@ -281,101 +282,6 @@ impl<'m, 'a, 'd> Writer<'m, 'a, 'd> {
             }
             (written, _) => written,
         }
-    }
-
-    fn token(&mut self, token: Token, module: Option<&Metadata<'d>>, depth: u32) -> Result<(), NameError> {
-        self.count_one(depth)?;
-        let module = module.ok_or(NameError::NoModule { index: 0 })?;
-        let deeper = depth.saturating_add(1);
-        match token.table {
-            Table::TYPE_DEF => self.definition(token.rid, module, deeper),
-            Table::TYPE_REF => self.reference(token.rid, module, deeper),
-            Table::TYPE_SPEC => {
-                let mut cursor = Cursor::new(module.type_specification(token.rid)?, "type signature");
-                self.nested(&mut cursor, Here::new(Some(module)), deeper)
-            }
-            Table(table) => {
-                Err(Error { kind: ErrorKind::Impossible { what: "table of a type", value: table.into() }, offset: 0 }
-                    .into())
-            }
-        }
-    }
-
-    fn definition(&mut self, rid: u32, module: &Metadata<'d>, depth: u32) -> Result<(), NameError> {
-        self.count_one(depth)?;
-        let found = module.type_definition(rid)?;
-        if self.spelling != Spelling::Event
-            && let Some(enclosing) = module.enclosing_type(rid)
-        {
-            self.definition(enclosing, module, depth.saturating_add(1))?;
-            self.inside();
-        }
-        self.named(found.namespace, found.name);
-        Ok(())
-    }
-
-    fn reference(&mut self, rid: u32, module: &Metadata<'d>, depth: u32) -> Result<(), NameError> {
-        self.count_one(depth)?;
-        let found = module.type_reference(rid)?;
-        match (self.spelling, found.scope.table) {
-            (Spelling::Event, _) => {}
-            (_, Table::TYPE_REF) if found.scope.rid != 0 => {
-                self.reference(found.scope.rid, module, depth.saturating_add(1))?;
-                self.inside();
-            }
-            (Spelling::Runtime, Table::ASSEMBLY_REF) if found.scope.rid != 0 => {
-                self.text.push('[');
-                self.text.push_str(module.assembly_reference(found.scope.rid)?);
-                self.text.push(']');
-            }
-            _ => {}
-        }
-        self.named(found.namespace, found.name);
-        Ok(())
-    }
-
-    fn inside(&mut self) {
-        self.text.push(if self.spelling.is_full() { '+' } else { '/' });
-    }
-
-    fn named(&mut self, namespace: &str, name: &str) {
-        if !namespace.is_empty() {
-            self.text.push_str(namespace);
-            self.text.push('.');
-        }
-        self.text.push_str(name);
-    }
-
-    /// What a signature says of itself before its types.
-    pub(super) fn write_convention(&mut self, head: &SignatureHead) {
-        for (flag, word) in [(0x20, "instance "), (0x40, "explicit ")] {
-            if head.convention & flag != 0 {
-                self.text.push_str(word);
-            }
-        }
-        if head.convention & 0x10 != 0 && self.spelling == Spelling::Event {
-            self.text.push_str("generic ");
-        }
-        self.text.push_str(self.spelling.convention(head.convention));
-    }
-}
-
-/// The beginning of a method's signature (ECMA-335 II.23.2.1); the types of its result and parameters follow.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SignatureHead {
-    /// Calling convention and flags.
-    pub(super) convention: u8,
-    /// How many parameters.
-    pub(super) parameters: u32,
-}
-
-impl SignatureHead {
-    pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
-        let convention = cursor.u8()?;
-        if convention & 0x10 != 0 {
-            cursor.compressed()?;
-        }
-        Ok(Self { convention, parameters: cursor.compressed()? })
     }
 }
 

@@ -7,6 +7,7 @@ mod framework;
 mod hostile;
 mod images;
 mod lines;
+mod made_assemblies;
 mod made_names;
 mod names;
 mod observed;
