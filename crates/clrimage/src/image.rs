@@ -1,12 +1,12 @@
 //! An image as a whole.
 
-use crate::bytes::Cursor;
 use crate::metadata::{Guid, Metadata};
 use crate::methods;
 use crate::pe::usize_of;
 use crate::r2r::{Components, RuntimeFunctions};
 use crate::{
-    Directory, Error, ImageIdentity, InstanceSignature, Layout, MethodTable, Pe, ReadyToRun, SectionKind, UnwindTables,
+    Directory, Error, ErrorKind, ImageIdentity, InstanceSignature, Layout, MethodTable, Pe, ReadyToRun, SectionKind,
+    UnwindTables,
 };
 
 /// A .NET image: its PE file, and what is in it for the runtime.
@@ -116,11 +116,10 @@ impl<'d> Image<'d> {
     /// # Errors
     /// When there is none with that number, or what the image says of it is damaged.
     pub fn component(&self, index: u32) -> Result<Component<'d>, Error> {
-        let missing = Cursor::new(self.pe.bytes(), "component assemblies").at(usize::MAX);
-        let absent = |what| missing.error(crate::ErrorKind::Not { what });
+        let absent = |what| Error { kind: ErrorKind::Not { what }, offset: 0 };
         let header = self.ready_to_run.ok_or_else(|| absent("a composite image"))?;
         let row = Components::parse(&self.pe, &header)?.row(index)?;
-        let manifest = self.manifest()?.ok_or_else(|| absent("a manifest"))?;
+        let manifest = self.manifest()?.ok_or_else(|| absent("an image with a manifest"))?;
         let embedded = (!row.cli_header.is_empty()).then_some(row.cli_header);
         let embedded = embedded.map(|place| metadata(&self.pe, self.pe.cli_header_at(place)?.metadata)).transpose()?;
         Ok(Component {

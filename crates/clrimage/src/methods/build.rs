@@ -33,12 +33,12 @@ pub(crate) fn build<'d>(
     entries.add_instances(pe, core);
     let (entries, aliases) = entries.into_parts();
 
-    let mut builder = Builder { pe, functions, methods: Vec::new(), cold: Vec::new(), problems };
+    let mut builder = Builder { runtime_functions, functions, methods: Vec::new(), cold: Vec::new(), problems };
     builder.group(&entries);
     if let Some(place) = core.section(SectionKind::ExceptionInfo) {
         match ExceptionTable::parse(pe, place) {
             Ok(table) => builder.classify(&table),
-            Err(_) => builder.problems.add(ProblemKind::TableUnreadable, 0),
+            Err(error) => builder.problems.add_error(ProblemKind::TableUnreadable, error),
         }
     }
     if let Some(map) = cold_map {
@@ -52,24 +52,29 @@ pub(crate) fn build<'d>(
 
 fn cold_map<'d>(pe: &Pe<'d>, core: &CoreHeader<'d>, problems: &mut Problems) -> Option<HotColdMap<'d>> {
     let place = core.section(SectionKind::HotColdMap)?;
-    HotColdMap::parse(pe, place).map_err(|_| problems.add(ProblemKind::TableUnreadable, 0)).ok()
+    HotColdMap::parse(pe, place).map_err(|error| problems.add_error(ProblemKind::TableUnreadable, error)).ok()
 }
 
-struct Builder<'p, 'd> {
-    pe: &'p Pe<'d>,
+struct Builder<'d> {
+    runtime_functions: RuntimeFunctions<'d>,
     functions: Vec<Function>,
     methods: Vec<Method>,
     cold: Vec<ColdFunctions>,
     problems: Problems,
 }
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
+    /// Counts a problem with the RuntimeFunction that has `index`.
+    fn problem(&mut self, kind: ProblemKind, index: u32) {
+        self.problems.add(kind, self.runtime_functions.row_place(index));
+    }
+
     /// Gives every function to the last method that began before it.
     fn group(&mut self, entries: &[Option<MethodSource>]) {
         let count = entries.iter().flatten().count();
         self.methods.reserve_exact(count);
         if entries.first().is_some_and(Option::is_none) {
-            self.problems.add(ProblemKind::FirstFunctionUnowned, 0);
+            self.problem(ProblemKind::FirstFunctionUnowned, 0);
         }
         let is_aligned = self.is_aligned();
         let mut open: Option<Method> = None;
@@ -84,11 +89,11 @@ impl Builder<'_, '_> {
             self.methods.extend(open.take());
             if function.is_empty() {
                 // Who owns the functions up to the next entry cannot be known.
-                self.problems.add(ProblemKind::EntryWithoutCode, 0);
+                self.problems.add(ProblemKind::EntryWithoutCode, self.runtime_functions.row_place(entry));
                 continue;
             }
             if is_aligned && function.start % 16 != 0 {
-                self.problems.add(ProblemKind::EntryUnaligned, 0);
+                self.problems.add(ProblemKind::EntryUnaligned, self.runtime_functions.row_place(entry));
             }
             let size = function.end.saturating_sub(function.start);
             let method = Method {
@@ -106,14 +111,13 @@ impl Builder<'_, '_> {
     }
 
     fn is_aligned(&self) -> bool {
-        let architecture = self.pe.machine().map(|machine| machine.architecture);
-        matches!(architecture, Some(Architecture::Amd64 | Architecture::Arm64))
+        matches!(self.runtime_functions.architecture(), Architecture::Amd64 | Architecture::Arm64)
     }
 
     /// Finds out what each funclet handles.
     fn classify(&mut self, table: &ExceptionTable<'_>) {
         // Methods may claim the same clauses; looking through them stays bounded by the bytes there are.
-        let mut left = self.pe.bytes().len();
+        let mut left = self.runtime_functions.pe().bytes().len();
         for method in self.methods.iter().filter(|method| method.functions > 1) {
             let clauses = table.clauses(method.start);
             let (entry, count) = (usize_of(method.entry), usize_of(method.functions));
@@ -124,7 +128,7 @@ impl Builder<'_, '_> {
                 let offset = funclet.start.saturating_sub(method.start);
                 funclet.handler = clauses.and_then(|clauses| clauses.handler_at(offset));
                 if funclet.handler.is_none() && !funclet.is_empty() {
-                    self.problems.add(ProblemKind::FuncletUnexplained, 0);
+                    self.problems.add(ProblemKind::FuncletUnexplained, self.runtime_functions.row_place(method.entry));
                 }
             }
         }
@@ -132,7 +136,7 @@ impl Builder<'_, '_> {
 
     fn add_cold_part(&mut self, part: ColdRows, hot_count: u32) {
         if self.try_cold_part(part, hot_count).is_none() {
-            self.problems.add(ProblemKind::ColdPartDamaged, 0);
+            self.problem(ProblemKind::ColdPartDamaged, part.first);
         }
     }
 
@@ -155,7 +159,7 @@ impl Builder<'_, '_> {
     fn end_of_padding(&self, first_thunk: Option<u32>) -> u32 {
         let Some(last) = self.functions.last() else { return 0 };
         let aligned = last.end.checked_next_multiple_of(16).unwrap_or(last.end);
-        let has_constants = self.pe.machine().is_some_and(|machine| machine.architecture != Architecture::Amd64);
+        let has_constants = self.runtime_functions.architecture() != Architecture::Amd64;
         match first_thunk.filter(|thunk| *thunk >= last.end) {
             Some(thunk) if has_constants || thunk < aligned => thunk,
             _ => aligned,

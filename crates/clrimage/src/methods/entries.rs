@@ -35,9 +35,10 @@ impl<'p> Entries<'p> {
     pub(super) fn add_definitions(&mut self, pe: &Pe<'_>, core: Result<CoreHeader<'_>, Error>, component: u32) {
         let core = match core {
             Ok(core) => core,
-            Err(error) => return self.problems.add(ProblemKind::TableUnreadable, offset_of(error)),
+            Err(error) => return self.problems.add_error(ProblemKind::TableUnreadable, error),
         };
         let Some(place) = core.section(SectionKind::MethodDefEntryPoints) else { return };
+        let start = pe.cursor(place, "MethodDef entry points").map_or(0, |section| section.offset());
         let array = self.table(place, || NativeArray::parse(pe, place, "MethodDef entry points"));
         let Some(array) = array else { return };
         let mut left = usize_of(place.size);
@@ -49,15 +50,16 @@ impl<'p> Entries<'p> {
                 }
                 Err(error) => self.unreadable(error),
             }
-            self.count_down(&mut left, 1, place)
+            self.count_down(&mut left, 1, start)
         });
     }
 
     /// Adds the instantiations.
     pub(super) fn add_instances(&mut self, pe: &Pe<'_>, core: &CoreHeader<'_>) {
         let Some(place) = core.section(SectionKind::InstanceMethodEntryPoints) else { return };
-        let Ok(section) = pe.cursor(place, "instance entry points") else {
-            return self.problems.add(ProblemKind::TableUnreadable, 0);
+        let section = match pe.cursor(place, "instance entry points") {
+            Ok(section) => section,
+            Err(error) => return self.problems.add_error(ProblemKind::TableUnreadable, error),
         };
         let table = self.table(place, || NativeHashtable::parse(pe, place, "instance entry points"));
         let Some(table) = table else { return };
@@ -80,7 +82,7 @@ impl<'p> Entries<'p> {
                 }
                 Err(error) => self.unreadable(error),
             }
-            self.count_down(&mut left, length, place)
+            self.count_down(&mut left, length, section.offset())
         });
     }
 
@@ -91,21 +93,21 @@ impl<'p> Entries<'p> {
             return None;
         };
         self.table_bytes = left;
-        parse().map_err(|error| self.problems.add(ProblemKind::TableUnreadable, offset_of(error))).ok()
+        parse().map_err(|error| self.problems.add_error(ProblemKind::TableUnreadable, error)).ok()
     }
 
-    /// Entries do not share bytes, so a table that goes on after as many as it has is a trap.
-    fn count_down(&mut self, left: &mut usize, bytes: usize, place: Directory) -> ControlFlow<()> {
+    /// Entries do not share bytes, so a table (at `table`) that goes on after as many as it has is a trap.
+    fn count_down(&mut self, left: &mut usize, bytes: usize, table: usize) -> ControlFlow<()> {
         if let Some(rest) = left.checked_sub(bytes) {
             *left = rest;
             return ControlFlow::Continue(());
         }
-        self.problems.add(ProblemKind::TooManyEntries, usize_of(place.rva));
+        self.problems.add(ProblemKind::TooManyEntries, table);
         ControlFlow::Break(())
     }
 
     fn unreadable(&mut self, error: Error) {
-        self.problems.add(ProblemKind::EntryUnreadable, offset_of(error));
+        self.problems.add_error(ProblemKind::EntryUnreadable, error);
     }
 
     fn add(&mut self, function: u32, source: MethodSource, offset: usize) {
@@ -121,8 +123,4 @@ impl<'p> Entries<'p> {
         *known = shown;
         self.aliases.push(Alias { entry: function, source: other });
     }
-}
-
-fn offset_of(error: Error) -> usize {
-    usize::try_from(error.offset).unwrap_or(usize::MAX)
 }

@@ -1,5 +1,7 @@
 //! What was wrong with the tables of an image that could be read nevertheless.
 
+use crate::Error;
+
 /// One kind of damage in the tables of an image. What was damaged was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -53,6 +55,11 @@ impl Problems {
             return;
         }
         self.0.push(Problem { kind, count: 1, offset: u64::try_from(offset).unwrap_or(u64::MAX) });
+    }
+
+    /// One more of `kind`, where `error` was.
+    pub(crate) fn add_error(&mut self, kind: ProblemKind, error: Error) {
+        self.add(kind, usize::try_from(error.offset).unwrap_or(usize::MAX));
     }
 
     pub(super) fn into_sorted(mut self) -> Vec<Problem> {

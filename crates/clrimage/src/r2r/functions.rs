@@ -53,17 +53,22 @@ impl<'d> RuntimeFunctions<'d> {
         Ok(Self { pe: *pe, rows, architecture })
     }
 
-    pub(super) fn pe(&self) -> &Pe<'d> {
+    pub(crate) fn pe(&self) -> &Pe<'d> {
         &self.pe
     }
 
-    pub(super) const fn architecture(&self) -> Architecture {
+    pub(crate) const fn architecture(&self) -> Architecture {
         self.architecture
     }
 
     /// Bytes of a row.
     pub(super) const fn row_size(&self) -> usize {
         if matches!(self.architecture, Architecture::Amd64) { 12 } else { 8 }
+    }
+
+    /// Where the image's bytes have row `index`.
+    pub(crate) fn row_place(&self, index: u32) -> usize {
+        self.rows.offset().saturating_add(usize_of(index).saturating_mul(self.row_size()))
     }
 
     /// How many rows there are.

@@ -38,6 +38,19 @@ pub(crate) fn read(set: ImageSet) -> BTreeMap<String, Vec<u8>> {
     images
 }
 
+/// The assemblies of a set with these names, which are without extension.
+pub(crate) fn named(set: ImageSet, names: &[&str]) -> BTreeMap<String, Vec<u8>> {
+    let mut images = BTreeMap::new();
+    for_each(set, |file, bytes| {
+        let name = file.strip_suffix(".dll").unwrap_or(file);
+        if names.contains(&name) {
+            images.insert(name.to_owned(), bytes.to_owned());
+        }
+    });
+    assert_eq!(images.len(), names.len(), "{set}");
+    images
+}
+
 /// The bytes of a file as they lie in memory.
 pub(crate) fn mapped(file: &[u8]) -> Vec<u8> {
     let image = Image::parse(file, Layout::File).unwrap();

@@ -4,7 +4,7 @@ use strata_address::Rva;
 use strata_clrimage::{Image, Layout, MethodSource, Part, Place};
 use strata_testkit::live::ImageSet;
 
-use crate::images::read;
+use crate::images::named;
 
 /// The token of a method, and the flags of its signature if it is an instantiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ fn methods_are_where_they_are_known_to_be() {
     use Source::{Definition, Instance};
 
     let check = |set: ImageSet, name: &str, rows: &[Row]| {
-        let images = read(set);
+        let images = named(set, &[name]);
         let image = Image::parse(&images[name], Layout::File).unwrap();
         let table = image.methods().unwrap();
         for (entry, start, [size, body_size], functions, source) in rows {
