@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::{run, targets};
 
 /// What the measuring program uses.
-const NEEDS: &[&str] = &["net8", "net9", "Varied", "Oracle", "Reading"];
+const NEEDS: &[&str] = &["net8", "net9", "Varied", "Prepares", "Oracle", "Reading"];
 
 const ROUNDS: u32 = 7;
 

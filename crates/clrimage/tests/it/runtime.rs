@@ -206,3 +206,10 @@ fn net8_single_30() {
 fn net10_compressed() {
     whole(Runtime::Net10Compressed);
 }
+
+/// The newest tables, from memory: nearly all methods of the libraries that a program of this single file has.
+#[test]
+fn net10_compressed_with_most_methods_made_ready() {
+    let compared = compare(Runtime::Net10Compressed, "Prepares");
+    assert!(compared.rundown > 20_000, "{compared:?}");
+}
