@@ -43,7 +43,10 @@ fn check(runtime: Runtime) {
     println!("{runtime}: Main calls from lines {callers:?}");
     let total: u64 = callers.values().sum();
     let called = callers.get(&Some(marks["call"])).copied().unwrap_or_default();
-    assert!(called * 100 >= total * 95, "{runtime}: {called} of {total} calls from {}: {callers:?}", marks["call"]);
+    // A body that takes over in the middle of the loop may have no row of its own for the call in the runtime's map.
+    assert!(called * 2 > total, "{runtime}: {called} of {total} calls from {}: {callers:?}", marks["call"]);
+    let inside = marks["call"] - 9..=marks["call"] + 8;
+    assert!(callers.keys().flatten().all(|line| inside.contains(line)), "{runtime}: {callers:?} outside of the method");
     check_outputs(&path, &scratch, marks["busy-divide"]);
 }
 
@@ -67,7 +70,7 @@ fn lines_of(profile: &Profile, name: &str, as_leaf: bool) -> BTreeMap<Option<u32
 /// Reports and exports show file and line.
 fn check_outputs(recording: &Path, scratch: &Scratch, costliest: u32) {
     let top = report(recording, "top");
-    let functions = top["functions"].as_array().unwrap();
+    let functions = top["top"]["functions"].as_array().unwrap();
     let busy = functions.iter().find(|row| row["name"].as_str().unwrap().starts_with("Lines.Busy(")).unwrap();
     assert_eq!((&busy["lines"][0]["file"], &busy["lines"][0]["line"]), (&"/_/Lines.cs".into(), &costliest.into()));
     for name in ["out.json", "out.speedscope.json"] {

@@ -121,8 +121,8 @@ struct Counts {
     not_latest: u64,
     /// Of the equal ones: those of which the runtime wrote down another tier.
     other_tier: BTreeMap<String, u64>,
-    /// Of the equal ones: those that the map has without the last letter, which the rundown has.
-    cut_in_map: u64,
+    /// Of the equal ones: those that the map spells otherwise, and the rundown as we do.
+    other_in_map: u64,
     /// Code in memory that neither side has a method for: the runtime's stubs.
     stubs: u64,
     /// Precompiled code that neither side has a name for.
@@ -138,7 +138,7 @@ impl Counts {
     fn line(&self, code: &NamedCode) -> String {
         format!(
             "{} of {} managed frames have the runtime's name ({:.2} %): {} by map, {} by rundown, {} not the latest at \
-             their address, {} in another tier, {} cut in the map; {} frames in stubs, {} that the runtime does not name, {} that nobody names; it wrote {} methods and {} odd lines",
+             their address, {} in another tier, {} otherwise in the map; {} frames in stubs, {} that the runtime does not name, {} that nobody names; it wrote {} methods and {} odd lines",
             self.equal,
             self.managed,
             self.equal as f64 * 100.0 / self.managed.max(1) as f64,
@@ -146,7 +146,7 @@ impl Counts {
             self.by_rundown,
             self.not_latest,
             self.other_tier.values().sum::<u64>(),
-            self.cut_in_map,
+            self.other_in_map,
             self.stubs,
             self.untold.values().sum::<u64>(),
             self.nameless,
@@ -221,11 +221,10 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
                 *counts.other_tier.entry(what).or_default() += count;
             }
         }
-        None if written.iter().any(|code| is_without_last_letter(code, &function.name))
-            && listed.iter().any(|code| is(code)) =>
-        {
+        // Maps spell function pointers otherwise, and 8.0 leaves out the last letter of some names.
+        None if listed.iter().any(|code| is(code)) => {
             counts.equal += count;
-            counts.cut_in_map += count;
+            counts.other_in_map += count;
         }
         None => {
             let theirs: Vec<_> = candidates.iter().map(|code| format!("{}{}", code.name, code.arguments)).collect();
@@ -239,12 +238,6 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
             *counts.unequal.entry(what).or_default() += count;
         }
     }
-}
-
-/// .NET 8.0 writes names of some lengths without their last letter into maps and dumps: `Shop.Routing.RoutePlanner::Serv()`.
-fn is_without_last_letter(code: &Code, name: &str) -> bool {
-    let mut rest = name.strip_prefix(&*code.name).unwrap_or_default().chars();
-    rest.next().is_some() && plain(rest.as_str()) == code.arguments
 }
 
 /// The runtime maps its code twice, through a file in memory that is an accident of how it does that.
