@@ -1,7 +1,7 @@
 //! What was wrong with the tables of an image that could be read nevertheless.
 
-use core::fmt;
 use crate::Error;
+use core::fmt;
 
 /// One kind of damage in the tables of an image. What was damaged was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,37 +1,37 @@
 //! The images of live .NET processes are the ones that their own headers in memory tell of.
 
-use super::proc::executable_mappings;
 use super::processes::Processes;
+use std::convert::Infallible;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
-use strata_address::Avma;
+use strata_address::{Avma, AvmaRange};
 use strata_clrimage::{Image, Layout, SectionKind};
-use strata_perfdata::record::{CopiedImage, Mmap, Mmap2Fields, MmapIdentity};
+use strata_perfdata::record::{CopiedImage, MmapIdentity};
 use strata_testkit::live::{MappedImage, Running, Runtime, Source, Until, mapped_images};
 use strata_unwind::Code;
 
-/// The mapping of code at an address, as the recording has it: path, offset in the file, identity.
-fn recorded(processes: &mut Processes, pid: u32, code: Avma) -> (Vec<u8>, u64, Option<Vec<u8>>) {
-    let mappings = executable_mappings(pid).unwrap();
-    let mapping = mappings.iter().find(|mapping| mapping.range.contains(code)).unwrap();
-    let recognized = processes.found(pid, mapping);
-    let identity = MmapIdentity::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
-    let mut record = Mmap {
-        task: Default::default(),
-        start: mapping.range.start(),
-        length: mapping.range.len(),
-        file_offset: mapping.file_offset,
-        filename: mapping.path.as_bytes(),
-        is_data: false,
-        more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
-    };
-    recognized.complete(&mut record);
-    let build_id = match record.more.unwrap().identity {
-        MmapIdentity::BuildId(build_id) => Some(build_id.as_bytes().to_vec()),
-        MmapIdentity::Inode { .. } => None,
-    };
-    (record.filename.to_vec(), record.file_offset, build_id)
+/// A mapping of code as the recording has it: path, offset in the file, identity.
+struct Recorded {
+    range: AvmaRange,
+    path: Vec<u8>,
+    file_offset: u64,
+    build_id: Option<Vec<u8>>,
+}
+
+fn recorded(processes: &mut Processes, pid: u32) -> Vec<Recorded> {
+    let mut all = Vec::new();
+    let told: Result<(), Infallible> = processes.found(pid, |record| {
+        let build_id = match record.more.unwrap().identity {
+            MmapIdentity::BuildId(build_id) => Some(build_id.as_bytes().to_vec()),
+            MmapIdentity::Inode { .. } => None,
+        };
+        let (path, file_offset) = (record.filename.to_vec(), record.file_offset);
+        all.push(Recorded { range: record.range().unwrap(), path, file_offset, build_id });
+        Ok(())
+    });
+    told.unwrap();
+    all
 }
 
 fn content(mapped: &MappedImage) -> (Vec<u8>, Layout) {
@@ -52,6 +52,7 @@ fn check(runtime: Runtime) {
     let running = Running::start(command, Until::Ready, Duration::from_secs(60)).unwrap();
     let pid = running.pid();
     let mut processes = Processes::default();
+    let recorded = recorded(&mut processes, pid);
     let (mut files, mut bundled, mut copied) = (0, 0, 0);
     for mapped in mapped_images(pid).unwrap() {
         let (bytes, layout) = content(&mapped);
@@ -61,7 +62,8 @@ fn check(runtime: Runtime) {
         let Some(functions) = functions else { continue };
         let section = image.pe().sections().find(|section| section.is_executable).unwrap();
         let text = Avma(mapped.base.0 + u64::from(section.virtual_address));
-        let (path, file_offset, build_id) = recorded(&mut processes, pid, text);
+        let found = recorded.iter().find(|recorded| recorded.range.contains(text)).unwrap();
+        let Recorded { path, file_offset, build_id, .. } = found;
 
         let Some(Code::ReadyToRun { image: unwind, base }) = processes.space(pid).code_at(text) else {
             panic!("{runtime}: {mapped:?} is not known to be precompiled code");
@@ -83,10 +85,10 @@ fn check(runtime: Runtime) {
             }
             Source::Memory(_) => {
                 copied += 1;
-                let told = CopiedImage::of_path(&path).unwrap();
+                let told = CopiedImage::of_path(path).unwrap();
                 assert_eq!(told.executable, runtime.host().unwrap().as_os_str().as_encoded_bytes());
                 assert_eq!(Some(told.assembly), name.map(str::as_bytes));
-                assert_eq!(file_offset, u64::from(section.virtual_address) & !0xfff);
+                assert_eq!(*file_offset, u64::from(section.virtual_address) & !0xfff);
                 assert_eq!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]));
             }
         }
