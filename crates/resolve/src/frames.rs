@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use strata_address::Avma;
 use strata_profile::{
-    CodeKind, Found, Frame, FrameId, Function, Gap, Module, NameSource, ProfileBuilder, SourceLine, Tier, Timestamp, Unnamed,
+    CodeKind, Found, Frame, FrameId, Function, Gap, Module, NameSource, ProfileBuilder, SourceLine, Tier, Timestamp,
+    Unnamed,
 };
 
 #[cfg(test)]
@@ -198,9 +199,6 @@ fn look_up(address: Avma, is_leaf: bool) -> Avma {
 fn add(builder: &mut ProfileBuilder, named: Named, address: Avma, found: Found) -> FrameId {
     let module = named.module.map(|module| builder.module(module));
     let function = builder.function(Function { name: named.name, module, kind: named.kind });
-    let line = named.line.map(|line| SourceLine {
-        file: builder.source_file((*line.file).clone()),
-        line: line.number,
-    });
+    let line = named.line.map(|line| SourceLine { file: builder.source_file((*line.file).clone()), line: line.number });
     builder.frame(Frame { function, address, found, named: named.source, line })
 }

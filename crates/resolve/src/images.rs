@@ -11,7 +11,7 @@ pub(crate) use surroundings::Surroundings;
 use crate::elf::ElfSymbols;
 use crate::files::{FileBytes, FilePath, Files};
 use crate::managed::ModuleFile;
-use crate::mappings::{Inode, MappedAs, Mapped, Mapping, Mappings};
+use crate::mappings::{Inode, Mapped, MappedAs, Mapping, Mappings};
 use crate::native::ElfFile;
 use crate::precompiled::ManagedImage;
 use crate::source_lines::{SourceLines, WantedPdb};

@@ -7,12 +7,12 @@ mod tests;
 
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
 pub(crate) use il_map::IlMap;
+use il_map::Pairing;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use strata_address::{Avma, AvmaRange};
 use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
 use strata_nettrace::{Decoder, Item, StreamEnd, TraceInfo};
-use il_map::Pairing;
 use strata_profile::{CodeKind, Gap, NameSource, Tier, Timestamp};
 use strata_recording::StreamKind;
 

@@ -74,7 +74,8 @@ impl ManagedImage {
         let problems = self.methods.problems();
         let first = problems.iter().min_by_key(|problem| problem.offset)?;
         let count = problems.iter().fold(0_u32, |sum, problem| sum.saturating_add(problem.count));
-        let damaged = if count == 1 { "one entry of its tables is damaged" } else { "entries of its tables are damaged" };
+        let damaged =
+            if count == 1 { "one entry of its tables is damaged" } else { "entries of its tables are damaged" };
         Some(format!("{damaged}, the first at byte {} ({count} in all)", first.offset))
     }
 
@@ -155,11 +156,8 @@ impl ManagedImage {
 
     fn find_lines(&self, files: &dyn Files, image: &Image<'_>) -> Option<SourceLines> {
         let code_view = DebugDirectory::read(image.pe()).ok()??.code_view().ok()??;
-        let wanted = WantedPdb {
-            signature: code_view.guid.0,
-            timestamp: Some(code_view.timestamp),
-            path: code_view.path,
-        };
+        let wanted =
+            WantedPdb { signature: code_view.guid.0, timestamp: Some(code_view.timestamp), path: code_view.path };
         self.surroundings.lines(files, wanted, || Some(&self.bytes[..]))
     }
 }

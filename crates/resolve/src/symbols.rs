@@ -4,7 +4,7 @@ use crate::files::{FilePath, Files};
 use crate::images::{Images, Opened};
 use crate::kernel::{KernelKnobs, KernelSymbols};
 use crate::managed::{Method, ModuleFile};
-use crate::mappings::{MappedAs, Mapped, Mappings};
+use crate::mappings::{Mapped, MappedAs, Mappings};
 use crate::native::{self, ElfFile};
 use crate::precompiled::ManagedImage;
 use std::num::NonZeroU32;

@@ -98,10 +98,7 @@ pub(super) fn file(executable: &FileBytes, name: &str) -> Option<ImageBytes> {
 }
 
 /// The bytes of the first entry that is meant.
-fn content(
-    executable: &FileBytes,
-    is_meant: impl Fn(&bundle::Entry<'_>) -> bool,
-) -> Result<ImageBytes, Refused> {
+fn content(executable: &FileBytes, is_meant: impl Fn(&bundle::Entry<'_>) -> bool) -> Result<ImageBytes, Refused> {
     let damaged = |error: strata_clrimage::Error| Refused::damaged(error.to_string());
     let bundle = Bundle::find(executable).map_err(damaged)?.ok_or_else(Refused::not_in_bundle)?;
     let entry = bundle.entries().iter().find(|entry| is_meant(entry)).ok_or_else(Refused::not_in_bundle)?;

@@ -205,8 +205,7 @@ fn a_file_without_a_build_id_is_told_by_its_number() {
 /// A small assembly: `Shop.Cart` with `Add`, which has a funclet and a cold part, and `Clear`; lines 10 and 12 are of `Add`.
 fn cart(pdb: Option<&[u8]>) -> image::Built {
     let methods = ["Add", "Clear"].map(MethodDefinition::simple).to_vec();
-    let cart =
-        TypeDefinition { namespace: "Shop".into(), name: "Cart".into(), methods, ..TypeDefinition::default() };
+    let cart = TypeDefinition { namespace: "Shop".into(), name: "Cart".into(), methods, ..TypeDefinition::default() };
     let assembly = Assembly { name: "Shop.Cart".into(), types: vec![cart], ..Assembly::default() };
     let rows = [(0, -2), (4, 0), (8, 4), (40, 8)].map(|(native, il)| Bound { native, il, flags: 0 });
     let add = code::Method {
@@ -216,26 +215,19 @@ fn cart(pdb: Option<&[u8]>) -> image::Built {
         debug: Debug::Map(rows.to_vec()),
         ..code::Method::default()
     };
-    let clear =
-        code::Method { names: vec![code::Name::Definition(0, 2)], body: 16, ..code::Method::default() };
+    let clear = code::Method { names: vec![code::Name::Definition(0, 2)], body: 16, ..code::Method::default() };
     let mut directory = vec![Entry::CodeView([5; 16], 0x0606_0606, 1, r"C:\src\obj\Shop.Cart.pdb".into())];
     directory.extend(pdb.map(|pdb| Entry::EmbeddedPdb(pdb.to_vec())));
-    image::Image {
-        methods: vec![add, clear],
-        debug_directory: directory,
-        ..image::Image::single(assembly.bytes())
-    }
-    .build()
+    image::Image { methods: vec![add, clear], debug_directory: directory, ..image::Image::single(assembly.bytes()) }
+        .build()
 }
 
 fn cart_pdb(timestamp: u8) -> Vec<u8> {
     let mut id = [5; 20];
     id[16..].fill(timestamp);
     let point = |il, line| pdb::Point { il, range: Some([line, 1, line, 20]) };
-    let methods = vec![
-        pdb::Lines { document: 1, points: vec![point(0, 10), point(4, 11), point(8, 12)] },
-        pdb::Lines::default(),
-    ];
+    let methods =
+        vec![pdb::Lines { document: 1, points: vec![point(0, 10), point(4, 11), point(8, 12)] }, pdb::Lines::default()];
     pdb::Pdb {
         id,
         documents: vec!["/_/src/Cart.cs".into()],
@@ -258,12 +250,9 @@ fn lines_come_from_the_pdb_that_belongs_to_the_image() {
     let embedded = cart(Some(&right));
     let check = |files: Fake, built: &image::Built, has_lines: bool| {
         let add = &built.methods[0];
-        for (rva, line) in [
-            (add.start(), 10),
-            (add.start() + 5, 10),
-            (add.start() + 9, 11),
-            (add.hot[1].start + 10, 12),
-        ] {
+        for (rva, line) in
+            [(add.start(), 10), (add.start() + 5, 10), (add.start() + 9, 11), (add.hot[1].start + 10, 12)]
+        {
             let (named, notices) = look_up(&files, "/shop/Shop.Cart.dll", file_offset(built, rva), Is::default());
             assert_eq!(named.name, "Shop.Cart.Add()");
             assert_eq!(notices, []);
