@@ -70,7 +70,7 @@ fn lines_of(profile: &Profile, name: &str, as_leaf: bool) -> BTreeMap<Option<u32
 /// Reports and exports show file and line.
 fn check_outputs(recording: &Path, scratch: &Scratch, costliest: u32) {
     let top = report(recording, "top");
-    let functions = top["top"]["functions"].as_array().unwrap();
+    let functions = top["data"]["functions"].as_array().unwrap();
     let busy = functions.iter().find(|row| row["name"].as_str().unwrap().starts_with("Lines.Busy(")).unwrap();
     assert_eq!((&busy["lines"][0]["file"], &busy["lines"][0]["line"]), (&"/_/Lines.cs".into(), &costliest.into()));
     for name in ["out.json", "out.speedscope.json"] {

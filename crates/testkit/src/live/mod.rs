@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use images::{ImageSet, Images};
 pub use jitdump::{DumpFailure, Jitted, LoadedImage, jitdump, perfinfo};
 pub use mapped::{MappedImage, Source, mapped_images};
-pub use oracle::{EventCount, Method, OracleFailure, Reading, oracle};
+pub use oracle::{EventCount, IlMap, Method, OracleFailure, Reading, oracle};
 pub use running::{Finished, Running, StartFailure, Until, WaitFailure};
 pub use runtime::Runtime;
 pub use shares::{KernelTimes, Truth, truths};
