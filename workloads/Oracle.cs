@@ -2,10 +2,11 @@
 //
 //   PROVIDER  EVENT  COUNT  ID                           for every kind of event, sorted
 //   method    START  SIZE  NAMESPACE  NAME  SIGNATURE    for every verbose method load, start or end of a rundown
+//   map       METHOD  VERSION  NATIVE:IL ...             for every map from native code to IL
 //   error     MESSAGE                                    where TraceEvent gave up; what it had read until then is printed
 //   lost      COUNT
 //
-// START is hexadecimal; an event without a name is shown as TraceEvent shows it, `EventID(ID)`.
+// START, METHOD, NATIVE and IL are hexadecimal; an event without a name is shown as TraceEvent shows it, `EventID(ID)`.
 
 using System;
 using System.Collections.Generic;
@@ -57,6 +58,8 @@ static class Oracle
             source.AllEvents += Count;
             source.Clr.MethodLoadVerbose += Show;
             var rundown = new ClrRundownTraceEventParser(source);
+            source.Clr.MethodILToNativeMap += ShowMap;
+            rundown.MethodILToNativeMapDCStop += ShowMap;
             rundown.MethodDCStopVerbose += Show;
             rundown.MethodDCStartVerbose += Show;
             // TraceEvent names only what some parser was asked for.
@@ -112,5 +115,16 @@ static class Oracle
         Methods.Append("method\t").Append(data.MethodStartAddress.ToString("x")).Append('\t').Append(data.MethodSize)
             .Append('\t').Append(data.MethodNamespace).Append('\t').Append(data.MethodName)
             .Append('\t').Append(data.MethodSignature).Append('\n');
+    }
+
+    static void ShowMap(MethodILToNativeMapTraceData data)
+    {
+        Methods.Append("map\t").Append(data.MethodID.ToString("x")).Append('\t').Append(data.ReJITID).Append('\t');
+        for (int i = 0; i < data.CountOfMapEntries; i++)
+        {
+            Methods.Append(i == 0 ? "" : " ").Append(data.NativeOffset(i).ToString("x")).Append(':')
+                .Append(data.ILOffset(i).ToString("x"));
+        }
+        Methods.Append('\n');
     }
 }

@@ -24,6 +24,10 @@ fn decode(bytes: &[u8], size: usize) -> (u64, Result<Summary, Refused>) {
                 Ok(Some(RuntimeEvent::Method(_, method))) => {
                     method.names.map(|names| names.name.to_string()).hash(&mut hasher);
                 }
+                Ok(Some(RuntimeEvent::MethodIlMap(_, map))) => {
+                    assert_eq!(map.entries().count(), map.len());
+                    map.entries().for_each(|entry| entry.hash(&mut hasher));
+                }
                 Ok(event) => event.is_some().hash(&mut hasher),
                 Err(error) => error.present.hash(&mut hasher),
             }

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 use strata_address::{Avma, AvmaRange};
-use strata_unwind::{AddressSpace, Code, ElfUnwindData, SampledStack, TargetMemory, Unwinder};
+use strata_unwind::{AddressSpace, Code, ElfUnwindData, ReadyToRunUnwindData, SampledStack, TargetMemory, Unwinder};
 
 /// A target of which everything reads as the same bytes.
 struct Everywhere<'a>(&'a [u8]);
@@ -23,13 +23,20 @@ impl TargetMemory for Everywhere<'_> {
     }
 }
 
+/// An image whose function table is all of it, with unwind records anywhere in it.
+fn ready_to_run(image: &[u8]) -> Code {
+    let record_at = |rva| image.get(usize::try_from(rva).ok()?..);
+    let unwind = ReadyToRunUnwindData::parse(image, record_at);
+    if unwind.is_empty() { Code::FramePointers } else { Code::ReadyToRun { image: Arc::new(unwind), base: 0x10000 } }
+}
+
 fuzz_target!(|input: (&[u8], &[u8], [u64; 3])| {
     let (image, memory, [ip, sp, fp]) = input;
     let mut space = AddressSpace::new();
     if let Some(range) = AvmaRange::sized(Avma(0x10000), 0x100_0000) {
         let code = match ElfUnwindData::parse(image) {
             Ok(image) => Code::Elf { image: Arc::new(image), bias: 0x10000 },
-            Err(_) => Code::FramePointers,
+            Err(_) => ready_to_run(image),
         };
         space.map(range, code);
     }

@@ -1,8 +1,10 @@
 //! `cargo xtask bench overhead`: what recording costs the recorded program, and what the recorder uses itself, beside perf.
+//! `cargo xtask bench images`: what knowing every precompiled method costs, beside what the runtime's rundown costs.
 //!
-//! A bench that prints figures, never a test: on a busy machine they mean little, which the noise in the first row shows.
+//! Benches that print figures, never tests: on a busy machine they mean little, which the noise in the first row shows.
 
 mod contender;
+mod images;
 mod machine;
 mod measure;
 mod options;
@@ -32,8 +34,9 @@ use crate::{apt, demo, targets, workloads};
 pub(crate) fn run(layout: &Layout, words: &[String]) -> Result<()> {
     match words.split_first() {
         Some((name, words)) if name == "overhead" => overhead(layout, &Options::parse(words)?),
-        Some((other, _)) => bail!("no bench `{other}`; there is `overhead`"),
-        None => bail!("which bench? there is `overhead`"),
+        Some((name, words)) if name == "images" => images::images(layout, words),
+        Some((other, _)) => bail!("no bench `{other}`; there are `overhead` and `images`"),
+        None => bail!("which bench? there are `overhead` and `images`"),
     }
 }
 

@@ -13,6 +13,8 @@ use crate::run;
 pub(crate) enum Package {
     /// A wheel from PyPI.
     PyPi(&'static str, &'static str),
+    /// A wheel from PyPI for another platform than this machine's, by its platform tag.
+    Wheel(&'static str, &'static str, &'static str),
     /// A tarball from the npm registry.
     Npm(&'static str, &'static str),
 }
@@ -20,7 +22,7 @@ pub(crate) enum Package {
 impl Package {
     pub(crate) fn needs(self) -> &'static [SystemNeed] {
         match self {
-            Package::PyPi(..) => &[apt::PYTHON_PIP],
+            Package::PyPi(..) | Package::Wheel(..) => &[apt::PYTHON_PIP],
             Package::Npm(..) => &[apt::NPM, apt::TAR],
         }
     }
@@ -32,14 +34,15 @@ impl Package {
         std::fs::create_dir_all(&download)?;
         std::fs::create_dir_all(&unpacked)?;
         match self {
-            Package::PyPi(name, version) => {
+            Package::PyPi(name, version) | Package::Wheel(name, version, _) => {
                 let python = apt::python_with("pip").context("no Python interpreter has the module `pip`")?;
-                run::quietly(
-                    Command::new(python)
-                        .args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest"])
-                        .arg(&download)
-                        .arg(format!("{name}=={version}")),
-                )?;
+                let mut pip = Command::new(python);
+                pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest"]);
+                pip.arg(&download);
+                if let Package::Wheel(_, _, platform) = self {
+                    pip.args(["--platform", platform]);
+                }
+                run::quietly(pip.arg(format!("{name}=={version}")))?;
                 // A wheel is a zip file; Python is here already, an unzip program may not be.
                 run::quietly(
                     Command::new(python).args(["-m", "zipfile", "-e"]).arg(only_file(&download)?).arg(&unpacked),
@@ -66,6 +69,7 @@ impl std::fmt::Display for Package {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Package::PyPi(name, version) => write!(f, "PyPI {name} {version}"),
+            Package::Wheel(name, version, platform) => write!(f, "PyPI {name} {version} for {platform}"),
             Package::Npm(name, version) => write!(f, "npm {name} {version}"),
         }
     }

@@ -5,7 +5,6 @@
 
 mod apt;
 mod bench;
-mod bundle;
 mod demo;
 mod fetch;
 mod install;
@@ -36,6 +35,9 @@ usage: cargo xtask <command>
     --workload NAME     `bench`: one busy thread that times its work; `varied`: the program of the demo, of which
                         only the recorder's own use and the whole stacks are told
     --stack-sizes       instead of strata beside perf: strata with 1, 4, 8 and 16 KiB of stack per sample
+  bench images        measure what finding and naming precompiled methods in image files costs, beside reading the
+                      runtime's own list of them in a recording
+    --rounds N          (7)
 
 Installed things go to .targets/ in the project's root, or to $STRATA_TARGETS.
 ";

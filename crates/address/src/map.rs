@@ -57,6 +57,11 @@ impl<T> RangeMap<T> {
         self.entries.range(..range.end()).next_back().is_some_and(|(_, (entry, _))| entry.overlaps(range))
     }
 
+    /// All ranges with their values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (AvmaRange, &T)> {
+        self.entries.values().map(|(range, value)| (*range, value))
+    }
+
     /// Number of ranges.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -89,6 +94,7 @@ mod tests {
             [None, Some('a'), Some('a'), Some('c'), Some('c'), Some('a'), Some('a'), None, Some('b'), None]
         );
         assert!(map.overlaps(&range(0x6f, 0x100)) && !map.overlaps(&range(0x50, 0x60)));
+        assert_eq!(map.iter().map(|(range, _)| range.start().0).collect::<Vec<_>>(), [0x10, 0x20, 0x30, 0x60]);
         assert_eq!(map.insert(range(0, 0x1000), 'd').len(), 4);
         assert_eq!(map.len(), 1);
         map.remove(range(0, 0x1000));

@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Write a recording in another format.
     Convert(ConvertArguments),
+    /// List the precompiled methods of an image, or the images of a program or of a running process.
+    Images(ImagesArguments),
 }
 
 /// How to record.
@@ -136,6 +138,32 @@ pub(crate) struct ConvertArguments {
     /// on standard output.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: PathBuf,
+}
+
+/// What to list.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  strata images System.Private.CoreLib.dll\n  strata images 4242 --image Shop.Core\n  \
+                  strata images 4242 --perfmap -o /tmp/perf-4242.map    (then: perf report)\n\n\
+                  Numbers in text and maps are hexadecimal, in JSON decimal."
+)]
+pub(crate) struct ImagesArguments {
+    /// An assembly, a single-file program, or the pid of a running process.
+    #[arg(value_name = "FILE|PID")]
+    pub(crate) target: OsString,
+    /// Of several images only this one, by its file name: then its methods are listed.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) image: Option<String>,
+    /// JSON with units in its field names, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A map for other tools: of a file as crossgen writes it (.r2rmap), of a process as perf reads it (perf-PID.map), with
+    /// the methods that were compiled while it ran.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) perfmap: bool,
+    /// Where to; standard output unless it is given.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[cfg(test)]

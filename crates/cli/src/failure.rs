@@ -53,6 +53,11 @@ impl Failure {
         Self::new(NOTHING_TO_SHOW, message).with_hint(hint)
     }
 
+    /// A file is not what it should be, or cannot be read.
+    pub(crate) fn unreadable(message: impl Display, hint: impl Display) -> Self {
+        Self::new(INPUT_UNREADABLE, message).with_hint(hint)
+    }
+
     /// A file could not be written.
     pub(crate) fn cannot_write(path: &std::path::Path, error: &io::Error) -> Self {
         Self::new(RECORDING_FAILED, format_args!("cannot write {}: {error}", path.display()))
@@ -69,6 +74,11 @@ impl Failure {
     /// Whether there simply was nothing to show.
     pub(crate) const fn is_nothing_to_show(&self) -> bool {
         self.code == NOTHING_TO_SHOW
+    }
+
+    /// Says it on standard error, where the rest goes on without what failed.
+    pub(crate) fn warn(&self) {
+        self.show();
     }
 
     /// Says it on standard error and gives the exit code.

@@ -6,6 +6,7 @@ mod args;
 mod convert;
 mod durations;
 mod failure;
+mod images;
 mod load;
 mod output;
 mod ps;
@@ -42,5 +43,6 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
+        Command::Images(arguments) => images::run(&arguments),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use strata_export::{Compression, Format, write_profile};
 use strata_profile::Profile;
@@ -14,14 +14,19 @@ pub(crate) fn format(path: &Path) -> Result<(Format, Compression), Failure> {
     })
 }
 
-/// Writes a profile beside its place and moves it there, so that no half file is ever seen.
+/// Writes a profile.
 pub(crate) fn write(profile: &Profile, format: (Format, Compression), path: &Path) -> Result<(), Failure> {
+    replace(path, |out| write_profile(profile, format.0, format.1, out))
+}
+
+/// Writes a file beside its place and moves it there, so that no half file is ever seen.
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".part");
     let draft = Path::new(&draft);
     let written = File::create(draft).and_then(|file| {
         let mut out = BufWriter::new(file);
-        write_profile(profile, format.0, format.1, &mut out)?;
+        write(&mut out)?;
         out.flush()?;
         std::fs::rename(draft, path)
     });

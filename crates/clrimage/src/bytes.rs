@@ -53,6 +53,13 @@ impl<'d> Cursor<'d> {
         Ok(taken)
     }
 
+    /// The next `length` bytes as a cursor that ends with them and has the same offsets.
+    pub(crate) fn part(&mut self, length: usize) -> Result<Self, Error> {
+        let part = *self;
+        self.take(length)?;
+        Ok(Self { bytes: self.bytes.get(..self.at).unwrap_or_default(), ..part })
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let error = self.cut();
         self.take(N)?.try_into().map_err(|_| error)

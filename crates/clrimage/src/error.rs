@@ -10,6 +10,14 @@ pub struct Error {
     pub offset: u64,
 }
 
+impl Error {
+    /// The same error about bytes that begin `start` bytes into those that were handed over.
+    pub(crate) fn moved(self, start: usize) -> Self {
+        let start = u64::try_from(start).unwrap_or(u64::MAX);
+        Self { offset: self.offset.saturating_add(start), ..self }
+    }
+}
+
 /// What is wrong with bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -6,6 +6,7 @@
 //!
 //! - [`Groups`]: which functions count as one;
 //! - [`CallTree`]: samples as a tree, cut stacks under a node of their own, recursion folded if wanted;
+//! - [`Sources`]: where in its source a function is;
 //! - [`LossSummary`]: what is missing, in words and numbers;
 //! - [`percent()`]: a percentage that never claims all or nothing falsely;
 //! - [`visible()`]: names that cannot act on a terminal or break a line-based format.
@@ -18,6 +19,7 @@ mod groups;
 mod loss;
 mod percent;
 mod recursion;
+mod sources;
 mod tree;
 mod visible;
 
@@ -25,5 +27,6 @@ pub use groups::{Group, Groups};
 pub use loss::{Counted, LossSummary};
 pub use percent::percent;
 pub use recursion::Folded;
+pub use sources::Sources;
 pub use tree::{CallTree, Children, Node, NodeId, Place, Weight};
 pub use visible::visible;

@@ -3,7 +3,7 @@
 use crate::{Group, Groups};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use strata_profile::{Cut, Handle, Profile, Sample, StackEnd, StackId, ThreadId};
+use strata_profile::{Cut, FrameId, Handle, Profile, Sample, StackEnd, StackId, ThreadId};
 
 /// Names one [`Node`] of a [`CallTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,7 +23,7 @@ pub enum Place {
     Root(u32),
     /// Where the unknown callers of cut stacks would be.
     Cut(Cut),
-    /// A group of functions.
+    /// A group of functions, or of frames where the tree is built over those.
     Functions(Group),
     /// The leaf of a sample of which not one frame was found.
     NoFrames,
@@ -97,6 +97,15 @@ pub struct CallTree {
 impl CallTree {
     /// Builds the tree with frames of one group as one; `root_of` says under which root a thread's samples hang.
     pub fn new(profile: &Profile, groups: &Groups, root_of: impl Fn(ThreadId) -> Option<u32>) -> Self {
+        Self::over_frames(profile, |frame| groups.of(profile.frames[frame].function), root_of)
+    }
+
+    /// Builds the tree with frames of one group as one, where the caller says which group a frame is in.
+    pub fn over_frames(
+        profile: &Profile,
+        group_of: impl Fn(FrameId) -> Group,
+        root_of: impl Fn(ThreadId) -> Option<u32>,
+    ) -> Self {
         let mut building = Building::default();
         building.known.reserve(profile.stacks.len());
         building.rootless.resize(profile.stacks.len(), None);
@@ -107,7 +116,7 @@ impl CallTree {
                 base = Some(building.node(base, Place::Cut(cut)));
             }
             let leaf = match sample.stack {
-                Some(stack) => building.leaf(profile, groups, base, stack),
+                Some(stack) => building.leaf(profile, &group_of, base, stack),
                 None => building.node(base, Place::NoFrames),
             };
             building.tree.nodes[leaf.index()].own.add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
@@ -204,7 +213,13 @@ impl Building {
     }
 
     /// The node of `stack` under `base`: climbs to the nearest stack that is known under this base, then comes back.
-    fn leaf(&mut self, profile: &Profile, groups: &Groups, base: Option<NodeId>, stack: StackId) -> NodeId {
+    fn leaf(
+        &mut self,
+        profile: &Profile,
+        group_of: &impl Fn(FrameId) -> Group,
+        base: Option<NodeId>,
+        stack: StackId,
+    ) -> NodeId {
         self.pending.clear();
         let mut at = base;
         let mut climb = Some(stack);
@@ -221,8 +236,7 @@ impl Building {
             climb = profile.stacks[stack].parent;
         }
         while let Some(stack) = self.pending.pop() {
-            let function = profile.frames[profile.stacks[stack].frame].function;
-            let node = self.node(at, Place::Functions(groups.of(function)));
+            let node = self.node(at, Place::Functions(group_of(profile.stacks[stack].frame)));
             match base {
                 None => self.rootless[stack.index()] = Some(node),
                 Some(base) => {

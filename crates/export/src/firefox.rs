@@ -1,7 +1,7 @@
 //! The Firefox Profiler's processed profile: JSON, version 60 (all tables but the samples are shared between threads).
 //!
-//! One thread per thread of the operating system, with its process. A function is one function in all its tiers; its
-//! frames carry the kind of code as category and the tier as subcategory. Times are milliseconds from the recording's
+//! One thread per thread of the operating system, with its process. A function is one function in all its tiers, with its
+//! source file where that is known; its frames carry the kind of code as category, the tier as subcategory, and the line. Times are milliseconds from the recording's
 //! start (or from the first sample, should that be earlier), weights are milliseconds of CPU time, `threadCPUDelta` is
 //! the same in nanoseconds. Where no sample has CPU time, samples are counted instead. What was lost is in `meta.extra`.
 //! Addresses are `-1`: the model does not say where images begin. Source of the format: the type definitions and the
@@ -10,12 +10,13 @@
 mod category;
 mod meta;
 mod shared;
+mod spots;
 mod thread;
 
 use crate::json::{Column, samples_by_thread};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
-use strata_digest::{CallTree, Groups};
+use strata_digest::CallTree;
 use strata_profile::{Profile, Timestamp};
 
 #[derive(Serialize)]
@@ -31,14 +32,15 @@ struct Document<M, L, S, T> {
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let tree = CallTree::new(profile, &Groups::single(profile), |_| None);
+    let spots = spots::Spots::of(profile);
+    let tree = CallTree::over_frames(profile, |frame| spots.of_frame(frame), |_| None);
     let by_thread = samples_by_thread(profile);
     let clock = Clock::of(profile);
     let strings = shared::Strings::of(profile, &tree);
     let document = Document {
         meta: meta::meta(profile, clock.zero),
         libs: shared::libs(profile),
-        shared: shared::shared(profile, &tree, &strings),
+        shared: shared::shared(profile, &tree, &spots, &strings),
         threads: Column(|| {
             let nobody = profile.threads.is_empty().then(thread::Identity::nobody).map(|nobody| (nobody, &[][..]));
             let threads = profile.threads.rows().iter().zip(&by_thread);

@@ -1,14 +1,15 @@
 //! speedscope's file format: JSON, one sampled profile per thread.
 //!
-//! Weights are nanoseconds of CPU time, in the order of the samples. Frames are shared and carry their module's name as
-//! their file; a method in several tiers is one frame. The file's name ends with what was lost. Source of the format:
+//! Weights are nanoseconds of CPU time, in the order of the samples. Frames are shared and carry their source file and
+//! the first of its lines that was seen, else their module's name as their file; a method in several tiers is one frame. The file's name ends with what was lost. Source of the format:
 //! the JSON schema that speedscope publishes at the address in the `$schema` field.
 
 use crate::json::{Column, samples_by_thread};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, visible};
+use std::num::NonZeroU32;
+use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, Sources, visible};
 use strata_profile::{Handle, Profile};
 
 #[derive(Serialize)]
@@ -16,6 +17,8 @@ struct SharedFrame<'p> {
     name: &'p str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<NonZeroU32>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +55,7 @@ struct File<F, P> {
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let groups = Groups::over_tiers(profile);
+    let sources = Sources::of(profile, &groups);
     let tree = CallTree::new(profile, &groups, |_| None);
     let marks = tree.marks();
     // Frames are the groups, then the marks.
@@ -72,12 +76,13 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         name: format!("{} ({})", visible(&profile.recording.target), visible(&LossSummary::of(profile).line())),
         shared: Shared {
             frames: Column(|| {
-                let functions = groups.firsts().iter().map(|&function| {
+                let functions = groups.firsts().iter().zip(sources.all()).map(|(&function, source)| {
                     let function = &profile.functions[function];
-                    let file = function.module.map(|module| profile.modules[module].name.as_str());
-                    SharedFrame { name: &function.name, file }
+                    let module = function.module.map(|module| profile.modules[module].name.as_str());
+                    let file = source.map(|line| Sources::path(profile, line)).or(module);
+                    SharedFrame { name: &function.name, file, line: source.map(|source| source.line) }
                 });
-                functions.chain(marks.iter().map(|(_, name)| SharedFrame { name, file: None }))
+                functions.chain(marks.iter().map(|(_, name)| SharedFrame { name, file: None, line: None }))
             }),
         },
         profiles: Column(|| {

@@ -2,16 +2,17 @@
 
 use crate::{
     Frame, FrameId, Function, FunctionId, Handle, Loss, Module, ModuleId, Process, ProcessId, Profile, RecordingInfo,
-    Sample, Stack, StackId, Table, Thread, ThreadId,
+    Sample, SourceFile, SourceFileId, Stack, StackId, Table, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// Collects rows in any order and hands out handles; equal modules, functions, frames and stacks become one.
+/// Collects rows in any order and hands out handles; equal modules, source files, functions, frames and stacks become one.
 #[derive(Debug, Default)]
 pub struct ProfileBuilder {
     profile: Profile,
     modules: FxHashMap<Module, ModuleId>,
+    source_files: FxHashMap<SourceFile, SourceFileId>,
     functions: FxHashMap<Function, FunctionId>,
     frames: FxHashMap<Frame, FrameId>,
     stacks: FxHashMap<Stack, StackId>,
@@ -55,6 +56,11 @@ impl ProfileBuilder {
     /// The handle of this module.
     pub fn module(&mut self, module: Module) -> ModuleId {
         intern(&mut self.profile.modules, &mut self.modules, module)
+    }
+
+    /// The handle of this source file.
+    pub fn source_file(&mut self, file: SourceFile) -> SourceFileId {
+        intern(&mut self.profile.source_files, &mut self.source_files, file)
     }
 
     /// The handle of this function.
@@ -109,6 +115,7 @@ mod tests {
                     address: Avma(index as u64),
                     found: Found::Ip,
                     named: NameSource::None(Unnamed::NoSymbol),
+                    line: None,
                 });
                 parent = Some(builder.stack(parent, frame));
             }

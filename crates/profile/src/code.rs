@@ -117,6 +117,10 @@ pub enum Unnamed {
     NoSymbol,
     /// The image could not be read.
     NoFile,
+    /// The image is larger than what is read.
+    TooLarge,
+    /// The image is no image, or damaged.
+    Damaged,
     /// The file is no longer the one that was mapped.
     OtherFile,
     /// The kernel hides its symbols from us.
@@ -139,6 +143,8 @@ impl NameSource {
             NameSource::None(Unnamed::NoMapping) => "none: no mapping",
             NameSource::None(Unnamed::NoSymbol) => "none: no symbol",
             NameSource::None(Unnamed::NoFile) => "none: file not readable",
+            NameSource::None(Unnamed::TooLarge) => "none: file too large",
+            NameSource::None(Unnamed::Damaged) => "none: image damaged",
             NameSource::None(Unnamed::OtherFile) => "none: file replaced",
             NameSource::None(Unnamed::KernelHidden) => "none: kernel symbols hidden",
             NameSource::None(Unnamed::NoMethod) => "none: no method known",

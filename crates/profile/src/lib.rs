@@ -11,12 +11,14 @@ mod builder;
 mod code;
 mod loss;
 mod quality;
+mod source;
 mod table;
 
 pub use builder::ProfileBuilder;
 pub use code::{CodeKind, NameSource, Tier, Unnamed};
 pub use loss::{Gap, Loss};
 pub use quality::{Quality, Share, quality};
+pub use source::{SourceFile, SourceLine};
 pub use strata_stack::{Cut, Found, StackEnd};
 pub use table::{Handle, Table};
 
@@ -41,6 +43,8 @@ table::handles! {
     ThreadId,
     /// Names one [`Module`] of a profile.
     ModuleId,
+    /// Names one [`SourceFile`] of a profile.
+    SourceFileId,
     /// Names one [`Function`] of a profile.
     FunctionId,
     /// Names one [`Frame`] of a profile.
@@ -60,6 +64,8 @@ pub struct Profile {
     pub threads: Table<ThreadId, Thread>,
     /// Files and pseudo-files that code came from.
     pub modules: Table<ModuleId, Module>,
+    /// Source files that frames have lines in.
+    pub source_files: Table<SourceFileId, SourceFile>,
     /// Distinct functions, each once.
     pub functions: Table<FunctionId, Function>,
     /// Distinct frames, each once.
@@ -167,6 +173,8 @@ pub struct Frame {
     pub found: Found,
     /// How it got its name.
     pub named: NameSource,
+    /// The line of source that was running or, for a caller, called; where known.
+    pub line: Option<SourceLine>,
 }
 
 /// One stack: a frame called from another stack.

@@ -49,6 +49,13 @@ pub enum Gap {
         /// Why.
         reason: String,
     },
+    /// Code of an image is unnamed, in whole or in part.
+    Image {
+        /// The image as it was mapped.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// The kernel's symbols could not be read.
     KernelSymbols {
         /// Why.
@@ -68,6 +75,7 @@ impl fmt::Display for Gap {
             }
             Gap::FileCut { file, offset, problem } => write!(f, "{file} is unreadable from byte {offset}: {problem}"),
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
+            Gap::Image { path, reason } => write!(f, "names of code in {path} are missing: {reason}"),
             Gap::KernelSymbols { reason } => write!(f, "kernel functions are unnamed: {reason}"),
             Gap::KernelNotSampled => {
                 write!(

@@ -11,6 +11,7 @@ compile_error!(
 );
 
 mod clock;
+mod code;
 mod control;
 mod dotnet;
 mod error;
@@ -22,6 +23,7 @@ mod samples;
 mod session;
 mod target;
 
+pub use code::{ListError, jitted_code, mapped_code};
 pub use control::{Ask, Control};
 pub use error::RecordError;
 pub use launch::Child;

@@ -2,17 +2,17 @@
 
 use crate::perf::event::{EventConfig, KernelSide};
 use crate::target::memory::LiveMemory;
-use crate::target::proc::{self, ExecutableMapping};
-use crate::target::processes::{self, Processes};
+use crate::target::proc;
+use crate::target::processes::{self, Processes, Recognized};
 use perf_event_open_sys::bindings as sys;
 use std::fs::File;
 use strata_address::{Avma, AvmaRange};
 use strata_perfdata::record::{
-    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Mmap2Fields, MmapIdentity, Record, RecordData, RecordFormat,
-    RegsAbi, Sample, SampleId, TaskId, sample_type,
+    Callchain, ChainContext, ChainEntry, Comm, Misc, Mmap, Record, RecordData, RecordFormat, RegsAbi, Sample, SampleId,
+    TaskId, sample_type,
 };
 use strata_perfdata::{
-    AttrFlags, Began, BuildId, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
+    AttrFlags, Began, CLOCK_MONOTONIC, Ended, EventAttr, EventDescription, Features, LivingThreads, Sampling,
     WriteError, Writer,
 };
 use strata_stack::{Cut, Found, StackEnd, note};
@@ -98,11 +98,11 @@ impl SampleWriter {
         for tid in proc::threads(pid).unwrap_or_default() {
             self.existing_thread(pid, tid, now_ns)?;
         }
-        for mapping in processes::existing_mappings(pid) {
-            let build_id = self.processes.found(pid, &mapping);
-            self.writer.push(&mapping_record(pid, &mapping, build_id.as_deref(), now_ns))?;
-        }
-        Ok(())
+        let writer = &mut self.writer;
+        self.processes.found(pid, |record| {
+            let id = at(record.task, now_ns);
+            writer.push(&Record { misc: Misc::USER, id, data: RecordData::Mmap(*record) })
+        })
     }
 
     /// Writes the name of a thread that is already there.
@@ -130,7 +130,12 @@ impl SampleWriter {
                 if processes::tells_of_runtime(mapping.filename) {
                     runtime_seen(pid);
                 }
-                self.processes.mapped(pid, mapping);
+                let recognized = self.processes.mapped(pid, mapping);
+                if let Some(recognized) = recognized.filter(Recognized::is_more_than_the_kernel_said) {
+                    let mut completed = *mapping;
+                    recognized.complete(&mut completed);
+                    return self.writer.push(&Record { data: RecordData::Mmap(completed), ..record });
+                }
             }
             RecordData::Comm(comm) if comm.exec => {
                 self.living.executed(comm.task);
@@ -264,32 +269,6 @@ fn task(pid: u32, tid: u32) -> TaskId {
 
 fn at(task: TaskId, time: u64) -> SampleId {
     SampleId { task: Some(task), time: Some(time), cpu: Some(0), ..SampleId::default() }
-}
-
-fn mapping_record<'a>(pid: u32, mapping: &'a ExecutableMapping, build_id: Option<&[u8]>, now_ns: u64) -> Record<'a> {
-    let identity = match build_id.and_then(|bytes| BuildId::new(bytes).ok()) {
-        Some(build_id) => MmapIdentity::BuildId(build_id),
-        None => MmapIdentity::Inode {
-            major: mapping.device.0,
-            minor: mapping.device.1,
-            inode: mapping.inode,
-            generation: 0,
-        },
-    };
-    let task = task(pid, pid);
-    Record {
-        misc: Misc::USER,
-        id: at(task, now_ns),
-        data: RecordData::Mmap(Mmap {
-            task,
-            start: mapping.range.start(),
-            length: mapping.range.len(),
-            file_offset: mapping.file_offset,
-            filename: mapping.path.as_bytes(),
-            is_data: false,
-            more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
-        }),
-    }
 }
 
 /// What each sample in the recording holds: the chain is ours, the raw bytes are the note on how it was found. Other

@@ -8,6 +8,12 @@
 //!   dotnet-PID-attach.nettrace  the runtime's list of methods when strata attached
 //! ```
 //!
+//! Mapping records in `perf.data` say which image is mapped, so that it is found and recognised later: their build id is that
+//! of the ELF file, or for a .NET image its 20-byte identity (module version id, then CRC-32 of the PE headers). Of an image
+//! that the runtime copied out of a compressed single-file program there is no file: its code has the path
+//! `EXECUTABLE!/NAME.dll`, where `NAME` is the assembly's simple name, and the file offset is the RVA it begins with. A mapping
+//! of a file `EXECUTABLE` itself at the place of a bundled image keeps the path, offset and build id of the executable.
+//!
 //! Everything is written as it comes, so that any prefix of a recording is a recording.
 
 #![forbid(unsafe_code)]

@@ -22,6 +22,6 @@ pub use document::{Document, Recording, Report, SCHEMA};
 pub use losses::Losses;
 pub use names::Spelling;
 pub use threads::{ThreadRow, Threads};
-pub use top::{CategoryRow, FunctionRow, TierRow, Top};
+pub use top::{CategoryRow, FunctionRow, LineRow, TierRow, Top};
 pub use tree::{CallRow, Calls, RowKind, Tree};
 pub use width::Width;

@@ -1,8 +1,10 @@
 //! `top`: functions by what they cost.
 
+mod lines;
 mod text;
 
 use crate::{Cost, Spelling, ThreadRow, Threads};
+pub use lines::LineRow;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use strata_digest::{CallTree, Groups, NodeId, Place, Weight};
@@ -36,6 +38,8 @@ pub struct FunctionRow<'p> {
     pub total: Cost,
     /// Its tiers, the costliest first; empty for code that has none.
     pub tiers: Vec<TierRow>,
+    /// Its own cost by line of source, the costliest first; empty where no line is known.
+    pub lines: Vec<LineRow<'p>>,
     /// Which parts its name has.
     #[serde(skip)]
     pub spelling: Spelling,
@@ -114,6 +118,7 @@ struct Sums {
     total_of_group: Vec<Weight>,
     total_of_function: Vec<Weight>,
     no_frames: Weight,
+    lines: lines::OwnByLine,
 }
 
 impl Sums {
@@ -125,6 +130,7 @@ impl Sums {
             total_of_group: vec![Weight::default(); groups.len()],
             total_of_function: vec![Weight::default(); profile.functions.len()],
             no_frames: Weight::default(),
+            lines: lines::OwnByLine::of(profile, groups),
         };
         let mut function_on_path = vec![0u32; profile.functions.len()];
         let mut group_on_path = vec![0u32; groups.len()];
@@ -189,6 +195,7 @@ impl Sums {
                 own: Cost::of(self.own_of_group[group], all),
                 total: Cost::of(self.total_of_group[group], all),
                 tiers: tiers(&members, all),
+                lines: self.lines.rows(profile, group, all),
                 spelling: Spelling::of(costliest.kind),
             });
         }
@@ -202,6 +209,7 @@ impl Sums {
                 own: cost,
                 total: cost,
                 tiers: Vec::new(),
+                lines: Vec::new(),
                 spelling: Spelling::Plain,
             });
         }

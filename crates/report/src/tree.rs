@@ -5,7 +5,8 @@ mod text;
 use crate::{Cost, Spelling};
 use serde::Serialize;
 use std::cmp::Reverse;
-use strata_digest::{CallTree, Folded, Groups, NodeId, Place, Weight};
+use std::num::NonZeroU32;
+use strata_digest::{CallTree, Folded, Groups, NodeId, Place, Sources, Weight};
 use strata_profile::{Handle, Profile};
 
 /// What the tree's roots are.
@@ -47,6 +48,10 @@ pub struct CallRow<'p> {
     pub name: std::borrow::Cow<'p, str>,
     /// Its module's name, where it has one.
     pub module: Option<&'p str>,
+    /// Path of its source file, where that is known.
+    pub file: Option<&'p str>,
+    /// The first line of that file that any of its frames has, counted from 1.
+    pub line: Option<NonZeroU32>,
     /// How many calls of itself it stands for at most, each called by the one before; 1 where there is no recursion.
     pub nested_calls: u32,
     /// Which parts its name has.
@@ -85,6 +90,7 @@ impl<'p> Tree<'p> {
         let mut walk = Walk {
             profile,
             groups: &groups,
+            sources: Sources::of(profile, &groups),
             totals: calls.totals(),
             calls: &calls,
             nested_calls: &nested_calls,
@@ -101,6 +107,7 @@ impl<'p> Tree<'p> {
 struct Walk<'p, 't> {
     profile: &'p Profile,
     groups: &'t Groups,
+    sources: Sources,
     calls: &'t CallTree,
     nested_calls: &'t [u32],
     totals: Vec<Weight>,
@@ -138,6 +145,8 @@ impl<'p> Walk<'p, '_> {
                         kind: RowKind::Pruned,
                         name: name.into(),
                         module: None,
+                        file: None,
+                        line: None,
                         nested_calls: 1,
                         spelling: Spelling::Plain,
                         own: Cost::of(Weight::default(), self.all),
@@ -188,6 +197,7 @@ impl<'p> Walk<'p, '_> {
     fn row(&self, id: NodeId, parent: Option<usize>, depth: usize) -> CallRow<'p> {
         let node = &self.calls.nodes[id.index()];
         let mut module = None;
+        let mut source = None;
         let mut spelling = Spelling::Plain;
         let (kind, name) = match node.place {
             Place::Root(thread) => (RowKind::Thread, self.thread(thread).into()),
@@ -197,12 +207,15 @@ impl<'p> Walk<'p, '_> {
                 let function = &self.profile.functions[self.groups.first(group)];
                 module = function.module.map(|module| self.profile.modules[module].name.as_str());
                 spelling = Spelling::of(function.kind);
+                source = self.sources.of_group(group);
                 (RowKind::Function, function.name.as_str().into())
             }
         };
         let (own, total) = (Cost::of(node.own, self.all), Cost::of(self.totals[id.index()], self.all));
         let nested_calls = self.nested_calls[id.index()];
-        CallRow { parent, depth, kind, name, module, nested_calls, spelling, own, total }
+        let file = source.map(|line| Sources::path(self.profile, line));
+        let line = source.map(|source| source.line);
+        CallRow { parent, depth, kind, name, module, file, line, nested_calls, spelling, own, total }
     }
 
     fn thread(&self, thread: u32) -> String {

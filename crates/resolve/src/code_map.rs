@@ -96,6 +96,11 @@ impl CodeCursor {
         self.alive.get(address).map(|(range, code)| (range, *code)).or_else(|| self.about_to_load(address))
     }
 
+    /// All code at the moment the cursor stands at, in the order of addresses.
+    pub fn alive(&self) -> impl Iterator<Item = (AvmaRange, CodeId)> {
+        self.alive.iter().map(|(range, code)| (range, *code))
+    }
+
     /// Code whose announcement bears a time just after now.
     fn about_to_load(&self, address: Avma) -> Option<(AvmaRange, CodeId)> {
         let limit = self.now.0.saturating_add(EARLY_NS);

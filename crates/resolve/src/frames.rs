@@ -2,12 +2,13 @@
 
 use crate::managed::{Home, ManagedCode, Method};
 use crate::mappings::{MappedAs, Mappings};
-use crate::native::{Named, Symbols};
+use crate::symbols::{Named, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use strata_address::Avma;
 use strata_profile::{
-    CodeKind, Found, Frame, FrameId, Function, Module, NameSource, ProfileBuilder, Tier, Timestamp, Unnamed,
+    CodeKind, Found, Frame, FrameId, Function, Gap, Module, NameSource, ProfileBuilder, SourceLine, Tier, Timestamp,
+    Unnamed,
 };
 
 #[cfg(test)]
@@ -75,6 +76,11 @@ impl<'f> Namer<'f> {
         self.symbols.kernel_problem()
     }
 
+    /// What is to be told of images that could not be read, or only in part.
+    pub(crate) fn take_notices(&mut self) -> Vec<Gap> {
+        self.symbols.take_notices()
+    }
+
     /// The frame of a process address.
     pub(crate) fn user(&mut self, builder: &mut ProfileBuilder, pid: u32, address: Avma, found: Found) -> FrameId {
         let epoch = self.epochs.get(&pid).copied().unwrap_or_default();
@@ -97,25 +103,24 @@ impl<'f> Namer<'f> {
         source.is_name() || !self.managed.contains_key(&pid)
     }
 
-    /// In the order of how sure the sources are: what the runtime said, unless something that it cannot have meant is mapped
-    /// there by now; the image; the lack of both with its reason.
+    /// In the order of how sure the sources are: what the runtime said of code it wrote, unless something that it cannot have
+    /// meant is mapped there by now; the image; what the runtime said of an image that cannot be read; the lack of all with
+    /// its reason.
     fn name(&mut self, pid: u32, address: Avma) -> Named {
         let managed = self.managed.get(&pid);
         let method = managed.and_then(|managed| managed.look_up(address));
         let mapped = self.mappings.get(pid, address);
-        if let Some((range, mapping)) = mapped.filter(|(_, mapping)| mapping.mapped_as() != MappedAs::Memory) {
-            let file = FileName::of(&mapping.path);
+        if let Some(mapped) = mapped.filter(|mapped| mapped.mapping.mapped_as() != MappedAs::Memory) {
+            let named = self.symbols.image(&self.mappings, mapped, address);
             return match method {
-                Some(method) if method.home == Home::Image && file.is_managed_image() => of_method(method),
-                Some(method) => {
-                    let named = self.symbols.image(pid, range, mapping, address);
-                    if is_newer(&named, &file, method.home) { named } else { of_method(method) }
+                Some(method) if !is_newer(&named, &FileName::of(&mapped.mapping.path), method.home) => {
+                    of_method(&mut self.symbols, &self.mappings, pid, method, address)
                 }
-                None => self.symbols.image(pid, range, mapping, address),
+                _ => named,
             };
         }
         if let Some(method) = method {
-            return of_method(method);
+            return of_method(&mut self.symbols, &self.mappings, pid, method, address);
         }
         match mapped {
             Some(_) if managed.is_some() => Named {
@@ -127,27 +132,31 @@ impl<'f> Namer<'f> {
                     _ => CodeKind::Jit(Tier::Unknown),
                 },
                 source: NameSource::None(Unnamed::NoMethod),
+                line: None,
             },
             Some(_) => Named {
                 name: format!("[code in memory at {address}]"),
                 module: None,
                 kind: CodeKind::Unknown,
                 source: NameSource::None(Unnamed::NoMethod),
+                line: None,
             },
             None => Named {
                 name: format!("[unmapped {address}]"),
                 module: None,
                 kind: CodeKind::Unknown,
                 source: NameSource::None(Unnamed::NoMapping),
+                line: None,
             },
         }
     }
 }
 
-/// Whether an image that is not managed took the place of a body, given what the image calls the address.
+/// Whether what an image calls an address counts for more than the body that the runtime told of.
 ///
-/// The runtime tells of no image that goes, and the kernel of no memory that goes, so the newest mapping decides. A
-/// single-file program holds precompiled code behind its own: there the ELF image names nothing.
+/// The runtime tells of no image that goes, and the kernel of no memory that goes, so the newest mapping decides. An image's
+/// own table of its precompiled methods tells their exact extent; the runtime's list of them is for images that cannot be
+/// read.
 fn is_newer(of_image: &Named, file: &FileName<'_>, home: Home) -> bool {
     match home {
         Home::Memory => true,
@@ -167,25 +176,19 @@ impl<'p> FileName<'p> {
         Self(path.rsplit('/').next().unwrap_or(path))
     }
 
-    fn is_managed_image(&self) -> bool {
-        let extension = self.0.rsplit_once('.').map(|(_, extension)| extension);
-        extension.is_some_and(|extension| ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
-    }
-
     /// A native library, such as `libc.so.6`.
     fn is_library(&self) -> bool {
         self.0.ends_with(".so") || self.0.contains(".so.") || self.0 == "[vdso]"
     }
 }
 
-fn of_method(method: &Method) -> Named {
-    let path = Path::new(&*method.module_path);
-    let module = path.file_stem().map(|name| Module {
-        name: name.to_string_lossy().into_owned(),
-        path: method.module_path.to_string(),
-        build_id: None,
+fn of_method(symbols: &mut Symbols<'_>, mappings: &Mappings, pid: u32, method: &Method, address: Avma) -> Named {
+    let module = method.module.as_ref().and_then(|module| {
+        let name = Path::new(&*module.path).file_stem()?.to_string_lossy().into_owned();
+        Some(Module { name, path: module.path.to_string(), build_id: None })
     });
-    Named { name: method.name.clone(), module, kind: method.kind, source: method.source }
+    let line = symbols.line_of(mappings, pid, method, address);
+    Named { name: method.name.clone(), module, kind: method.kind, source: method.source, line }
 }
 
 /// A return address belongs to the call before it.
@@ -196,5 +199,6 @@ fn look_up(address: Avma, is_leaf: bool) -> Avma {
 fn add(builder: &mut ProfileBuilder, named: Named, address: Avma, found: Found) -> FrameId {
     let module = named.module.map(|module| builder.module(module));
     let function = builder.function(Function { name: named.name, module, kind: named.kind });
-    builder.frame(Frame { function, address, found, named: named.source })
+    let line = named.line.map(|line| SourceLine { file: builder.source_file((*line.file).clone()), line: line.number });
+    builder.frame(Frame { function, address, found, named: named.source, line })
 }

@@ -1,12 +1,18 @@
 //! Managed code of one process, from the event streams of its runtime.
 
-mod method_name;
+mod il_map;
+pub(crate) mod method_name;
 #[cfg(test)]
 mod tests;
 
+pub use method_name::display as method_display_name;
+
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
+pub(crate) use il_map::IlMap;
+use il_map::Pairing;
 use rustc_hash::{FxHashMap, FxHashSet};
-use strata_address::AvmaRange;
+use std::rc::Rc;
+use strata_address::{Avma, AvmaRange};
 use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
 use strata_nettrace::{Decoder, Item, StreamEnd, TraceInfo};
 use strata_profile::{CodeKind, Gap, NameSource, Tier, Timestamp};
@@ -17,11 +23,41 @@ use strata_recording::StreamKind;
 pub(crate) struct Method {
     /// Display name.
     pub(crate) name: String,
-    /// Path of the module it is from; empty for code that was made while running.
-    pub(crate) module_path: Box<str>,
+    /// The module it is from; none for code that was made while running.
+    pub(crate) module: Option<Rc<ModuleFile>>,
     pub(crate) kind: CodeKind,
     pub(crate) source: NameSource,
     pub(crate) home: Home,
+    pub(crate) il: Il,
+}
+
+/// The file of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModuleFile {
+    pub(crate) path: Box<str>,
+    /// Signature of its debug information, and where that was when the module was built.
+    pub(crate) pdb: Option<([u8; 16], Box<str>)>,
+}
+
+/// What a body was compiled from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Il {
+    /// Metadata token of the method, 0 where it has none.
+    pub(crate) token: u32,
+    /// Where the body begins.
+    pub(crate) start: Avma,
+    pub(crate) map: Option<IlMap>,
+}
+
+impl Il {
+    /// Row of the method in its module's table, its map, and how far behind the body's start an address is.
+    pub(crate) fn place(&self, address: Avma) -> Option<(u32, &IlMap, u32)> {
+        const METHOD_DEFINITION: u32 = 0x06;
+        let row = self.token & 0x00ff_ffff;
+        let native_offset = u32::try_from(address.offset_from(self.start)?).ok()?;
+        let map = self.map.as_ref()?;
+        (self.token >> 24 == METHOD_DEFINITION && row != 0).then_some((row, map, native_offset))
+    }
 }
 
 /// Where the runtime keeps a body. A mapping of another kind at the address is something newer than the body.
@@ -70,9 +106,14 @@ impl ManagedCode {
         }
     }
 
-    pub(crate) fn look_up(&self, address: strata_address::Avma) -> Option<&Method> {
+    pub(crate) fn look_up(&self, address: Avma) -> Option<&Method> {
         let (_, code) = self.cursor.look_up(address)?;
         self.methods.get(code as usize)
+    }
+
+    /// What is there now, in the order of addresses.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (AvmaRange, &Method)> {
+        self.cursor.alive().filter_map(|(range, code)| Some((range, self.methods.get(code as usize)?)))
     }
 }
 
@@ -94,7 +135,8 @@ pub(crate) struct ManagedReader {
     /// Bodies told of without a name: where, and the runtime's id of the method.
     nameless: FxHashSet<(AvmaRange, u64)>,
     unloads: Vec<(Timestamp, AvmaRange)>,
-    modules: FxHashMap<u64, Box<str>>,
+    modules: FxHashMap<u64, Rc<ModuleFile>>,
+    il_maps: Pairing,
     began: Option<Timestamp>,
     missing: Missing,
     lists_all: bool,
@@ -132,7 +174,10 @@ impl ManagedReader {
             Item::Event(event) => {
                 let at = on_our_clock(trace.as_ref(), event.header.time);
                 match RuntimeEvent::decode(&event) {
-                    Ok(Some(event)) => self.take(event, at, kind),
+                    Ok(Some(decoded)) => {
+                        self.pair(event.header.capture_thread, &decoded);
+                        self.take(decoded, at, kind);
+                    }
                     Ok(None) => {}
                     Err(_) => self.missing.undecodable = self.missing.undecodable.saturating_add(1),
                 }
@@ -156,6 +201,14 @@ impl ManagedReader {
                 self.damage.push(damage(first_problem.unwrap_or(0), damaged_parts(summary.problems.total())));
             }
             StreamEnd::Complete => self.lists_all |= kind == StreamKind::Attach,
+        }
+    }
+
+    fn pair(&mut self, thread: u64, event: &RuntimeEvent<'_>) {
+        match event {
+            RuntimeEvent::Method(occasion, method) => self.il_maps.body(thread, *occasion, method),
+            RuntimeEvent::MethodIlMap(_, map) => self.il_maps.map(thread, map),
+            _ => {}
         }
     }
 
@@ -187,7 +240,9 @@ impl ManagedReader {
         let path = module.il_path.to_string();
         let path = if path.is_empty() { module.native_path.to_string() } else { path };
         if !path.is_empty() {
-            self.modules.insert(module.module_id, path.into());
+            let pdb = module.managed_pdb.filter(|pdb| pdb.signature.0 != [0; 16]);
+            let pdb = pdb.map(|pdb| (pdb.signature.0, pdb.build_path.to_string().into()));
+            self.modules.insert(module.module_id, Rc::new(ModuleFile { path: path.into(), pdb }));
         }
     }
 
@@ -201,17 +256,19 @@ impl ManagedReader {
         let (namespace, name) = (names.namespace.to_string(), names.name.to_string());
         let method = Method {
             name: method_name::display(&namespace, &name, &names.signature.to_string()),
-            module_path: Box::default(),
+            module: None,
             kind: kind_of(event, &namespace, &name),
             source,
             home: home_of(event),
+            il: Il { token: event.token, start: event.start, map: None },
         };
         self.bodies.push(Body { range, method_id: event.method_id, module_id: event.module_id, born, method });
     }
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
-        let Self { mut bodies, mut nameless, unloads, modules, began, mut missing, lists_all, damage } = self;
+        let Self { mut bodies, mut nameless, unloads, modules, il_maps, began, mut missing, lists_all, damage } = self;
+        let il_maps = il_maps.finish();
         for body in &bodies {
             nameless.remove(&(body.range, body.method_id));
         }
@@ -239,7 +296,8 @@ impl ManagedReader {
                 None if seen_born.contains(&(range, method_id)) || !known_before.insert(range) => continue,
                 None => history.add_before(range, code),
             }
-            method.module_path = modules.get(&module_id).cloned().unwrap_or_default();
+            method.module = modules.get(&module_id).cloned();
+            method.il.map = il_maps.get(&(range, method_id)).cloned();
             methods.push(method);
         }
         for (at, range) in unloads {

@@ -11,8 +11,11 @@ use strata_perfdata::record::{Mmap, MmapIdentity};
 pub(crate) struct Mapping {
     /// As the kernel wrote it, ` (deleted)` included.
     pub(crate) path: Arc<str>,
+    /// Where it began; what is left of it may begin later.
+    pub(crate) start: Avma,
+    /// Of `start`.
     pub(crate) file_offset: u64,
-    /// ELF build id, where the recorder or the kernel knew it.
+    /// ELF build id, or identity of a .NET image, where the recorder or the kernel knew it.
     pub(crate) build_id: Option<Box<[u8]>>,
     /// Which file it is, where there is no build id; none for memory.
     pub(crate) inode: Option<Inode>,
@@ -26,9 +29,22 @@ pub(crate) struct Inode {
 }
 
 impl Mapping {
+    /// The place in the file that an address of it shows.
+    pub(crate) fn file_offset_of(&self, address: Avma) -> u64 {
+        address.offset_from(self.start).unwrap_or(0).saturating_add(self.file_offset)
+    }
+
     pub(crate) fn mapped_as(&self) -> MappedAs {
         MappedAs::of_path(self.path.as_bytes())
     }
+}
+
+/// One executable mapping of a process, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapped<'m> {
+    pub(crate) pid: u32,
+    pub(crate) range: AvmaRange,
+    pub(crate) mapping: &'m Mapping,
 }
 
 /// Executable mappings of all processes at the moment of the last record.
@@ -39,8 +55,20 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    pub(crate) fn get(&self, pid: u32, address: Avma) -> Option<(AvmaRange, &Mapping)> {
-        self.processes.get(&pid)?.get(address)
+    pub(crate) fn get(&self, pid: u32, address: Avma) -> Option<Mapped<'_>> {
+        let (range, mapping) = self.processes.get(&pid)?.get(address)?;
+        Some(Mapped { pid, range, mapping })
+    }
+
+    /// All of a process.
+    pub(crate) fn all(&self, pid: u32) -> impl Iterator<Item = Mapped<'_>> {
+        let mappings = self.processes.get(&pid).into_iter().flat_map(RangeMap::iter);
+        mappings.map(move |(range, mapping)| Mapped { pid, range, mapping })
+    }
+
+    /// One of the file with this path.
+    pub(crate) fn of_path(&self, pid: u32, path: &str) -> Option<Mapped<'_>> {
+        self.all(pid).find(|mapped| &*mapped.mapping.path == path)
     }
 
     pub(crate) fn mapped(&mut self, pid: u32, record: &Mmap<'_>) {
@@ -57,7 +85,7 @@ impl Mappings {
             }
             _ => (None, None),
         };
-        let mapping = Mapping { path, file_offset: record.file_offset, build_id, inode };
+        let mapping = Mapping { path, start: range.start(), file_offset: record.file_offset, build_id, inode };
         self.processes.entry(pid).or_default().insert(range, mapping);
     }
 

@@ -3,8 +3,8 @@
 use crate::files::Files;
 use crate::frames::Namer;
 use crate::managed::{ManagedCode, ManagedReader};
-use crate::native::{KernelIdentity, Symbols};
 use crate::replay::{Measure, Replay};
+use crate::symbols::{KernelIdentity, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use strata_perfdata::record::RecordData;
@@ -67,6 +67,7 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
         }
     }
     let last = replay.last();
+    damage.extend(replay.take_notices());
     if let Some(reason) = replay.kernel_problem() {
         damage.push(Gap::KernelSymbols { reason: reason.to_owned() });
     }

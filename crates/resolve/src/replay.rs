@@ -6,7 +6,7 @@ use strata_address::Avma;
 use strata_perfdata::record::{ChainContext, ChainEntry, Comm, Record, RecordData, Sample as SampleRecord, TaskId};
 use strata_perfdata::{Began, Ended, LivingThreads};
 use strata_profile::{
-    Cut, Found, Process, ProcessId, ProfileBuilder, Sample, StackEnd, StackId, Thread, ThreadId, Timestamp,
+    Cut, Found, Gap, Process, ProcessId, ProfileBuilder, Sample, StackEnd, StackId, Thread, ThreadId, Timestamp,
 };
 use strata_stack::note::{self, StackNote};
 
@@ -62,6 +62,11 @@ impl<'f, 'b> Replay<'f, 'b> {
     /// Why kernel code has no names, if it has none.
     pub(crate) fn kernel_problem(&self) -> Option<&str> {
         self.namer.kernel_problem()
+    }
+
+    /// What is to be told of images that could not be read, or only in part.
+    pub(crate) fn take_notices(&mut self) -> Vec<Gap> {
+        self.namer.take_notices()
     }
 
     /// Takes the next record.

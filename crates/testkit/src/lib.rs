@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod image;
 pub mod live;
 pub mod nettrace;
 pub mod perfdata;

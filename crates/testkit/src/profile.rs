@@ -1,9 +1,11 @@
 //! Profiles made by hand, with every kind of code and the odd cases that outputs must survive.
 
+use std::num::NonZeroU32;
 use strata_address::Avma;
 use strata_profile::{
     CodeKind, Cut, Found, Frame, FrameId, Function, Gap, Module, ModuleId, NameSource, Process, ProcessId, Profile,
-    ProfileBuilder, RecordingInfo, Sample, StackEnd, StackId, Thread, ThreadId, Tier, Timestamp, Unnamed,
+    ProfileBuilder, RecordingInfo, Sample, SourceFile, SourceLine, StackEnd, StackId, Thread, ThreadId, Tier,
+    Timestamp, Unnamed,
 };
 
 /// One millisecond in nanoseconds.
@@ -65,11 +67,24 @@ impl Sketch {
 
     /// A frame with its name's source said.
     pub fn frame_named(&mut self, name: &str, module: Option<ModuleId>, kind: CodeKind, named: NameSource) -> FrameId {
-        let function = self.builder.function(Function { name: name.to_owned(), module, kind });
-        let found = if kind == CodeKind::Kernel { Found::KernelChain } else { Found::FramePointer };
+        self.add_frame(Function { name: name.to_owned(), module, kind }, named, None)
+    }
+
+    /// A frame of a managed function at a line of a file.
+    pub fn frame_at(&mut self, function: (&str, Option<ModuleId>, CodeKind), file: SourceFile, line: u32) -> FrameId {
+        let (name, module, kind) = function;
+        let file = self.builder.source_file(file);
+        let line = NonZeroU32::new(line).map(|line| SourceLine { file, line });
+        let named = if kind == CodeKind::ReadyToRun { NameSource::R2rImage } else { NameSource::JitEvent };
+        self.add_frame(Function { name: name.to_owned(), module, kind }, named, line)
+    }
+
+    fn add_frame(&mut self, function: Function, named: NameSource, line: Option<SourceLine>) -> FrameId {
+        let found = if function.kind == CodeKind::Kernel { Found::KernelChain } else { Found::FramePointer };
+        let function = self.builder.function(function);
         let address = Avma(self.next_address);
         self.next_address += 0x10;
-        self.builder.frame(Frame { function, address, found, named })
+        self.builder.frame(Frame { function, address, found, named, line })
     }
 
     /// The stack of these frames, outermost first.
@@ -132,9 +147,15 @@ pub fn mixed() -> Profile {
     let run_main = sketch.frame("RunMain(MethodDesc*, short)", coreclr, CodeKind::Runtime);
     let stub = sketch.frame("[prestub]", None, CodeKind::Stub);
     let main_method = sketch.frame("App.Program.Main(string[])", assembly, CodeKind::Jit(Tier::QuickJitted));
-    let sum = sketch.frame("System.Linq.Enumerable.Sum(int[])", corelib, CodeKind::ReadyToRun);
-    let work0 = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::QuickJitted));
-    let work1 = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1));
+    let source = |path: &str, link: Option<&str>| SourceFile { path: path.to_owned(), link: link.map(str::to_owned) };
+    let link = "https://raw.githubusercontent.com/dotnet/runtime/0123abcd/src/libraries/System.Linq/Sum.cs";
+    let sum = ("System.Linq.Enumerable.Sum(int[])", corelib, CodeKind::ReadyToRun);
+    let sum = sketch.frame_at(sum, source("/_/src/libraries/System.Linq/Sum.cs", Some(link)), 27);
+    let work = |tier| ("App.Work(int)", assembly, CodeKind::Jit(tier));
+    let work0 = sketch.frame_at(work(Tier::QuickJitted), source("/src/App.cs", None), 14);
+    let work1 = sketch.frame_at(work(Tier::OptimizedTier1), source("/src/App.cs", None), 12);
+    let work1_later = sketch.frame_at(work(Tier::OptimizedTier1), source("/src/App.cs", None), 15);
+    let work1_elsewhere = sketch.frame_at(work(Tier::OptimizedTier1), source("/src/\u{1b}[2J;\n.cs", None), 3);
     let work_osr = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1OSR));
     let fib = sketch.frame("App.Fib(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1));
     let memcpy = sketch.frame("memcpy", libc, CodeKind::Native);
@@ -151,8 +172,8 @@ pub fn mixed() -> Profile {
     );
 
     let whole = StackEnd::Root;
-    for _ in 0..4 {
-        sketch.sample(main, &[start, run_main, main_method, work1], whole);
+    for leaf in [work1, work1_later, work1_elsewhere, work1] {
+        sketch.sample(main, &[start, run_main, main_method, leaf], whole);
     }
     sketch.sample(main, &[start, run_main, main_method, work0], whole);
     sketch.sample(main, &[start, run_main, main_method, work_osr, memcpy, fault], whole);

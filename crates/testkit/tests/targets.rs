@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use strata_testkit::live::{self, Finished, Running, Runtime, Until};
+use strata_testkit::live::{self, Finished, ImageSet, Images, Running, Runtime, Until};
 
 /// Long enough for a machine that builds something else meanwhile.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -178,6 +178,25 @@ fn spawner_has_two_children_that_go_with_it() {
 
         let finished = finish(start(runtime, "Spawner", &["0.3"], Until::Ready), "Spawner");
         assert_eq!(finished.status.code(), Some(0), "{runtime}: {finished:?}");
+    }
+}
+
+#[test]
+fn single_files_run_workloads_too() {
+    for runtime in Runtime::single_files() {
+        let running = start(runtime, "Exits", &["7"], Until::Started);
+        assert_eq!(finish(running, runtime.name()).status.code(), Some(7), "{runtime}");
+    }
+}
+
+#[test]
+fn every_set_of_images_is_there() {
+    for set in ImageSet::all() {
+        match set.images().unwrap_or_else(|missing| panic!("{missing}")) {
+            Images::Loose(paths) => assert!(paths.len() > 100, "{set}: {paths:?}"),
+            // The bundles and the runtimes in them are tens of megabytes.
+            Images::SingleFile(path) => assert!(fs::metadata(path).unwrap().len() > 40_000_000, "{set}"),
+        }
     }
 }
 

@@ -47,7 +47,8 @@ pub(crate) fn analyze(code: &[u8], ip: Avma, sp: Avma) -> Option<LeafFrame> {
                 stack_pointer = stack_pointer.checked_add(8)?;
             }
             Mnemonic::Jmp => {
-                return leaves(&instruction, caller_fp_at.is_some())
+                let is_tail_call = caller_fp_at.is_some() || is_marked_as_tail_call(&decoder, &instruction, code);
+                return leaves(&instruction, is_tail_call)
                     .then_some(LeafFrame { return_address_at: stack_pointer, caller_fp_at });
             }
             _ if writes(&instruction, Register::RSP) => {
@@ -64,10 +65,17 @@ pub(crate) fn analyze(code: &[u8], ip: Avma, sp: Avma) -> Option<LeafFrame> {
     None
 }
 
-/// Whether a jump leaves the function with the caller's frame on top of the stack: through a pointer beside the code, as
-/// stubs do, or after the frame pointer was restored. Other jumps stay inside (loops, switch tables).
-fn leaves(instruction: &Instruction, frame_pointer_restored: bool) -> bool {
-    frame_pointer_restored || instruction.code() == Code::Jmp_rm64 && instruction.is_ip_rel_memory_operand()
+/// Whether a jump leaves the function with the caller's frame on top of the stack: as a tail call, or through a pointer beside
+/// the code, as stubs do. Other jumps stay inside (loops, switch tables).
+fn leaves(instruction: &Instruction, is_tail_call: bool) -> bool {
+    is_tail_call || instruction.code() == Code::Jmp_rm64 && instruction.is_ip_rel_memory_operand()
+}
+
+/// Whether the jump just decoded has the prefix (REX.W, without which it does the same) that marks ends of functions for
+/// unwinders. Runtimes write it in their stubs too.
+pub(crate) fn is_marked_as_tail_call(decoder: &Decoder<'_>, jump: &Instruction, code: &[u8]) -> bool {
+    let first = decoder.position().checked_sub(jump.len()).and_then(|start| code.get(start));
+    jump.code() == Code::Jmp_rm64 && first.is_some_and(|prefix| prefix & 0xf8 == 0x48)
 }
 
 fn writes(instruction: &Instruction, register: Register) -> bool {
@@ -130,6 +138,9 @@ mod tests {
             Some((0, None)),
         );
         check("jmp [rip+0FFAh] (a stub)", &[0xff, 0x25, 0xfa, 0x0f, 0, 0], Some((0, None)));
+        check("rex.w jmp rax (a tail call)", &[0x48, 0xff, 0xe0], Some((0, None)));
+        let stub = [0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0x48, 0xff, 0xe0];
+        check("mov r10,..; mov rax,..; rex.w jmp rax (a stub)", &stub, Some((0, None)));
         check("pop rbp; jmp rax (a tail call)", &[0x5d, 0xff, 0xe0], Some((8, Some(0))));
     }
 

@@ -1,6 +1,7 @@
 //! What one process has mapped as code.
 
 use crate::image::ElfUnwindData;
+use crate::ready_to_run::ReadyToRunUnwindData;
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, Unwinder as _};
 use std::sync::Arc;
@@ -19,7 +20,14 @@ pub enum Code {
         /// What is added to a stated address of the image to get the actual one (wrapping).
         bias: u64,
     },
-    /// Code that keeps frame pointers and has no call frame information: JIT code, precompiled managed code.
+    /// A precompiled .NET image.
+    ReadyToRun {
+        /// The image's unwind data.
+        image: Arc<ReadyToRunUnwindData>,
+        /// Where its RVA 0 is, or would be (wrapping).
+        base: u64,
+    },
+    /// Code that keeps frame pointers and has no unwind data: JIT code, precompiled managed code that cannot be read.
     FramePointers,
     /// Native code of which nothing is known: an image that has no call frame information, was replaced, or could not be
     /// read. Compilers leave frame pointers out, so following one could skip callers.
@@ -31,6 +39,10 @@ pub enum Code {
 pub(crate) enum ToldBy {
     /// The image's call frame information.
     CallFrameInformation,
+    /// The unwind codes of a function of a precompiled .NET image.
+    UnwindCodes,
+    /// Its instructions where it is one of the image's stubs, else the frame pointer.
+    Thunk,
     /// The frame pointer.
     FramePointer,
     /// Its instructions at most. Images have such code too: stubs of the linker, functions written in assembly.
@@ -98,6 +110,10 @@ impl AddressSpace {
         Some(match self.code_at(address)? {
             Code::Elf { image, bias } if image.covers(address.0.wrapping_sub(*bias)) => ToldBy::CallFrameInformation,
             Code::Elf { .. } | Code::Undescribed => ToldBy::Instructions,
+            Code::ReadyToRun { image, base } => match image.function(address.0.wrapping_sub(*base)) {
+                Some(_) => ToldBy::UnwindCodes,
+                None => ToldBy::Thunk,
+            },
             Code::FramePointers => ToldBy::FramePointer,
         })
     }

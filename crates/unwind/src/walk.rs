@@ -1,9 +1,9 @@
 //! The walk from the sampled instruction to the thread's first frame.
 
-use crate::leaf::{self, LeafFrame};
 use crate::roots::Roots;
 use crate::sample::{FoundFrame, SampledStack, TargetMemory};
 use crate::space::{AddressSpace, ToldBy};
+use crate::step::{self, Stack, Step, look_up};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as CfiError, FrameAddress, MayAllocateDuringUnwind, Unwinder as _};
 use strata_address::Avma;
@@ -51,31 +51,6 @@ impl Described {
     }
 }
 
-struct Stack<'a, M> {
-    sample: &'a SampledStack<'a>,
-    memory: &'a mut M,
-    beyond_copy: bool,
-}
-
-impl<M: TargetMemory> Stack<'_, M> {
-    fn word(&mut self, address: u64) -> Option<u64> {
-        let offset = address.checked_sub(self.sample.sp.0)?;
-        let copied = usize::try_from(offset).ok().and_then(|offset| self.sample.copy.get(offset..)?.first_chunk());
-        if let Some(bytes) = copied {
-            return Some(u64::from_le_bytes(*bytes));
-        }
-        self.beyond_copy = true;
-        self.memory.read_word(Avma(address))
-    }
-}
-
-/// One step outwards.
-enum Step {
-    To(FoundFrame),
-    Root,
-    Stuck(Cut),
-}
-
 impl Unwinder {
     /// A new unwinder.
     pub fn new() -> Self {
@@ -92,7 +67,7 @@ impl Unwinder {
     ) -> StackEnd {
         let first = frames.len();
         frames.push(FoundFrame { address: sample.ip, found: Found::Ip });
-        let mut stack = Stack { sample, memory, beyond_copy: false };
+        let mut stack = Stack::new(sample, memory);
         let mut regs = UnwindRegsX86_64::new(sample.ip.0, sample.sp.0, sample.fp.0);
         let end = loop {
             let Some(&inner) = frames.last() else { break StackEnd::Cut(Cut::Unknown) };
@@ -139,15 +114,21 @@ impl Unwinder {
         let is_leaf = inner.found == Found::Ip;
         let at = if is_leaf { inner.address } else { look_up(inner.address) };
         let Some(told_by) = self.described.look_up(space, at) else { return Step::Stuck(Cut::NotCode) };
-        if told_by == ToldBy::CallFrameInformation {
-            return self.step_by_cfi(space, inner, regs, stack);
+        match told_by {
+            ToldBy::CallFrameInformation => return self.step_by_cfi(space, inner, regs, stack),
+            ToldBy::UnwindCodes => return step::by_unwind_codes(space, inner, at, regs, stack),
+            ToldBy::Thunk | ToldBy::FramePointer | ToldBy::Instructions => {}
         }
-        if is_leaf && let Some(step) = step_by_instructions(space, inner.address, regs, stack) {
+        let thunk = (is_leaf && told_by == ToldBy::Thunk).then(|| step::out_of_thunk(space, regs, stack)).flatten();
+        if let Some(step) = thunk {
+            return step;
+        }
+        if is_leaf && let Some(step) = step::by_instructions(space, regs, stack) {
             return step;
         }
         match told_by {
-            ToldBy::FramePointer => step_by_frame_pointer(regs, stack),
-            ToldBy::Instructions | ToldBy::CallFrameInformation => Step::Stuck(Cut::NoUnwindData),
+            ToldBy::FramePointer | ToldBy::Thunk => step::by_frame_pointer(regs, stack),
+            _ => Step::Stuck(Cut::NoUnwindData),
         }
     }
 
@@ -174,56 +155,6 @@ impl Unwinder {
             Err(_) => Step::Stuck(Cut::NoUnwindData),
         }
     }
-}
-
-impl<M> Stack<'_, M> {
-    /// A frame, marked as found in live memory once the walk has left the copy.
-    fn found(&self, address: u64, found: Found) -> FoundFrame {
-        FoundFrame { address: Avma(address), found: if self.beyond_copy { Found::LiveMemory } else { found } }
-    }
-}
-
-fn step_by_instructions<M: TargetMemory>(
-    space: &AddressSpace,
-    ip: Avma,
-    regs: &mut UnwindRegsX86_64,
-    stack: &mut Stack<'_, M>,
-) -> Option<Step> {
-    let mut code = [0; leaf::CODE_WINDOW];
-    let length = stack.memory.read_code(ip, &mut code).min(code.len());
-    let LeafFrame { return_address_at, caller_fp_at } = leaf::analyze(&code[..length], ip, Avma(regs.sp()))?;
-    let return_address = stack.word(return_address_at.0)?;
-    let caller_fp = match caller_fp_at {
-        Some(at) => stack.word(at.0)?,
-        None => regs.bp(),
-    };
-    space.code_at(look_up(Avma(return_address)))?;
-    regs.set_sp(return_address_at.checked_add(8)?.0);
-    regs.set_bp(caller_fp);
-    regs.set_ip(return_address);
-    Some(Step::To(stack.found(return_address, Found::Instructions)))
-}
-
-fn step_by_frame_pointer<M: TargetMemory>(regs: &mut UnwindRegsX86_64, stack: &mut Stack<'_, M>) -> Step {
-    let frame = regs.bp();
-    if frame < regs.sp() || !frame.is_multiple_of(8) || frame > u64::MAX - 16 {
-        return Step::Stuck(Cut::BadFramePointer);
-    }
-    let (Some(caller_fp), Some(return_address)) = (stack.word(frame), stack.word(frame + 8)) else {
-        return Step::Stuck(Cut::MemoryNotRead);
-    };
-    if return_address == 0 {
-        return Step::Root;
-    }
-    regs.set_sp(frame + 16);
-    regs.set_bp(caller_fp);
-    regs.set_ip(return_address);
-    Step::To(stack.found(return_address, Found::FramePointer))
-}
-
-/// A return address belongs to the call before it.
-fn look_up(return_address: Avma) -> Avma {
-    return_address.checked_sub(1).unwrap_or(return_address)
 }
 
 /// Holds what was read after the sample against what the kernel saw at the sample.
@@ -267,7 +198,9 @@ fn reconcile(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ready_to_run::ReadyToRunUnwindData;
     use crate::space::Code;
+    use std::sync::Arc;
     use strata_address::AvmaRange;
 
     const STACK: u64 = 0x7000;
@@ -310,6 +243,29 @@ mod tests {
         assert_eq!((addresses, end), (vec![0x1010, 0x1040], StackEnd::Cut(Cut::BadFramePointer)));
         let (addresses, _, end) = walk(Code::Undescribed, BODY, &[]);
         assert_eq!((addresses, end), (vec![0x1010], StackEnd::Cut(Cut::NoUnwindData)));
+    }
+
+    #[test]
+    fn precompiled_code_is_walked_by_its_unwind_codes_and_stubs_beside_it_by_their_instructions() {
+        // One function, from 0x1000 on: sub rsp,18h, done after four bytes.
+        let record = [1, 4, 1, 0, 4, 0x22];
+        let image = |start: u32, end: u32| {
+            let rows: Vec<u8> = [start, end, 0].iter().flat_map(|number| number.to_le_bytes()).collect();
+            let image = ReadyToRunUnwindData::parse(&rows, |_| Some(&record));
+            Code::ReadyToRun { image: Arc::new(image), base: 0x1000 }
+        };
+        let (addresses, found, _) = walk(image(0, 0x100), BODY, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1040][..], Found::Cfi));
+        let (addresses, found, _) = walk(image(0xe, 0x100), BODY, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1020][..], Found::Cfi), "before the stack pointer moved");
+        let (addresses, found, _) = walk(image(0, 0x100), RET, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1020][..], Found::Instructions), "at its end");
+        const STUB: &[u8] =
+            &[0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0x33, 0xc0, 0x6a, 3, 0xff, 0x35, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0];
+        let (addresses, found, _) = walk(image(0x100, 0x200), STUB, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1020][..], Found::Instructions), "in a stub");
+        let (addresses, found, _) = walk(image(0x100, 0x200), BODY, &[]);
+        assert_eq!((&addresses[..2], found[1]), (&[0x1010, 0x1040][..], Found::FramePointer), "beside functions");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 mod arrows;
 mod attach;
+mod crash;
 mod faults;
 mod launch;
+mod lines;
 mod named_code;
 mod names;
 mod others;

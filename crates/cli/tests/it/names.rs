@@ -2,22 +2,38 @@
 
 use crate::named_code::{Code, NamedCode, plain};
 use crate::support::{Scratch, record, run};
-use crate::workload::{PerfMap, ShortFolder, manifest, on_each_runtime, profile, start};
+use crate::workload::{PATIENCE, PerfMap, ShortFolder, on_each_runtime, profile, start};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::Path;
 use strata_address::Avma;
+use strata_diagnostics::{Level, Provider, Rundown, SessionRequest, StackWalk};
 use strata_profile::{CodeKind, Found, FrameId, Handle, NameSource, Profile, Unnamed};
-use strata_recording::StreamKind;
 use strata_testkit::live::{self, Runtime};
 
 on_each_runtime!(check);
 
+#[test]
+fn net8_single_28() {
+    check(Runtime::Net8Single28);
+}
+
+#[test]
+fn net8_single_30() {
+    check(Runtime::Net8Single30);
+}
+
+#[test]
+fn net10_compressed() {
+    check(Runtime::Net10Compressed);
+}
+
 /// What part of the managed frames must have the runtime's own name, in percent.
-const MIN_EQUAL: f64 = 99.0;
+const MIN_EQUAL: f64 = 100.0;
 
 /// How many frames there may be in precompiled code that the runtime itself does not name, in percent.
-const MAX_NAMELESS: u64 = 3;
+const MAX_UNTOLD: u64 = 3;
 
 fn check(runtime: Runtime) {
     for workload in ["Shares", "Varied"] {
@@ -26,7 +42,8 @@ fn check(runtime: Runtime) {
         let path = scratch.path("names.strata");
         record(running.pid(), 5, &path);
 
-        let (code, precompiled) = told_by_the_runtime(&path, temporary.path(), running.pid());
+        let code = written_by_the_runtime(temporary.path(), running.pid());
+        let precompiled = listed_by_the_runtime(running.pid(), &scratch);
         let counts = compare(&profile(&path), &code, &precompiled);
         println!("{runtime}, {workload}: {}", counts.line(&code));
         assert!(code.odd_lines.len() * 100 <= code.len(), "the map is not understood: {:?}", code.odd_lines);
@@ -37,31 +54,57 @@ fn check(runtime: Runtime) {
             "{runtime}, {workload}: {percent:.2} % of managed frames\n{}",
             counts.mismatches()
         );
-        // Marshalling stubs that were compiled ahead of time (3.1) have no method in any of the runtime's lists.
-        assert!(counts.nameless * 100 <= counts.managed * MAX_NAMELESS, "{} frames without any name", counts.nameless);
+        assert_eq!(counts.nameless, 0, "frames in precompiled code without any name");
+        assert_eq!(counts.not_of_image, 0, "precompiled methods that were not named by their image");
+        // Marshalling stubs that were compiled ahead of time (3.1) are in none of the runtime's lists.
+        let untold: u64 = counts.untold.values().sum();
+        assert!(untold * 100 <= counts.managed * MAX_UNTOLD, "{untold} frames that only we name: {:?}", counts.untold);
         let other_tier: u64 = counts.other_tier.values().sum();
         assert!(other_tier * 100 <= counts.managed, "{runtime}, {workload}: tiers\n{}", counts.mismatches());
         no_output_shows_the_double_mapping(runtime, &path, &scratch);
     }
 }
 
-/// What the runtime wrote while it ran, and what it listed at the end of the recording.
-fn told_by_the_runtime(recording: &Path, temporary: &Path, pid: u32) -> (NamedCode, NamedCode) {
+/// What the runtime wrote while it ran.
+fn written_by_the_runtime(temporary: &Path, pid: u32) -> NamedCode {
     let mut code = NamedCode::default();
     code.read_perf_map(&temporary.join(format!("perf-{pid}.map")));
     let jitdump = temporary.join(format!("jit-{pid}.dump"));
     if jitdump.exists() {
         code.read_jitdump(&jitdump);
     }
-    let mut rundown = NamedCode::default();
-    for stream in manifest(recording).runtimes.iter().flat_map(|runtime| &runtime.streams) {
-        if stream.kind == StreamKind::Live {
-            let reading = live::oracle(&recording.join(&stream.file)).unwrap_or_else(|failure| panic!("{failure}"));
-            reading.methods.iter().for_each(|method| rundown.add_method(method));
-        }
-    }
-    assert!(rundown.len() > 0, "the runtime listed nothing");
-    (code, rundown)
+    code
+}
+
+/// What the runtime lists when it is asked for all its methods, by a session that strata has no part in; read by the
+/// runtime's own makers' reader.
+fn listed_by_the_runtime(pid: u32, scratch: &Scratch) -> NamedCode {
+    let request = SessionRequest {
+        providers: vec![Provider::new("Microsoft-Windows-DotNETRuntime", 0x8, Level::Informational)],
+        buffer_mb: 256,
+        rundown: Rundown::Default,
+        stack_walk: StackWalk::Off,
+    };
+    let endpoint = strata_diagnostics::find(pid).unwrap();
+    let mut session = endpoint.start_session(&request, PATIENCE).unwrap();
+    session.set_timeout(Some(PATIENCE)).unwrap();
+    let id = session.id();
+    let bytes = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let mut bytes = Vec::new();
+            session.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        endpoint.stop_session(id, PATIENCE).unwrap();
+        reader.join().unwrap()
+    });
+    let file = scratch.path("listed.nettrace");
+    std::fs::write(&file, bytes).unwrap();
+    let reading = live::oracle(&file).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut listed = NamedCode::default();
+    reading.methods.iter().for_each(|method| listed.add_method(method));
+    assert!(listed.len() > 0, "the runtime listed nothing");
+    listed
 }
 
 /// Frames, each counted once for each sample that it is in.
@@ -78,12 +121,16 @@ struct Counts {
     not_latest: u64,
     /// Of the equal ones: those of which the runtime wrote down another tier.
     other_tier: BTreeMap<String, u64>,
-    /// Of the equal ones: those that the map has without the last letter, which the rundown has.
-    cut_in_map: u64,
+    /// Of the equal ones: those that the map spells otherwise, and the rundown as we do.
+    other_in_map: u64,
     /// Code in memory that neither side has a method for: the runtime's stubs.
     stubs: u64,
-    /// Precompiled code that the runtime has no name for either.
+    /// Precompiled code that neither side has a name for.
     nameless: u64,
+    /// Precompiled methods whose name is not from their image.
+    not_of_image: u64,
+    /// Precompiled methods that the runtime does not list.
+    untold: BTreeMap<String, u64>,
     unequal: BTreeMap<String, u64>,
 }
 
@@ -91,7 +138,7 @@ impl Counts {
     fn line(&self, code: &NamedCode) -> String {
         format!(
             "{} of {} managed frames have the runtime's name ({:.2} %): {} by map, {} by rundown, {} not the latest at \
-             their address, {} in another tier, {} cut in the map; {} frames in stubs, {} that the runtime does not name; it wrote {} methods and {} odd lines",
+             their address, {} in another tier, {} otherwise in the map; {} frames in stubs, {} that the runtime does not name, {} that nobody names; it wrote {} methods and {} odd lines",
             self.equal,
             self.managed,
             self.equal as f64 * 100.0 / self.managed.max(1) as f64,
@@ -99,8 +146,9 @@ impl Counts {
             self.by_rundown,
             self.not_latest,
             self.other_tier.values().sum::<u64>(),
-            self.cut_in_map,
+            self.other_in_map,
             self.stubs,
+            self.untold.values().sum::<u64>(),
             self.nameless,
             code.len(),
             code.odd_lines.len(),
@@ -149,6 +197,12 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
         counts.nameless += count;
         return;
     }
+    let is_precompiled = function.kind == CodeKind::ReadyToRun;
+    counts.not_of_image += if is_precompiled && frame.named != NameSource::R2rImage { count } else { 0 };
+    if candidates.is_empty() && is_precompiled {
+        *counts.untold.entry(function.name.clone()).or_default() += count;
+        return;
+    }
     counts.managed += count;
     let is = |code: &Code| {
         let arguments = function.name.strip_prefix(&*code.name);
@@ -167,11 +221,10 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
                 *counts.other_tier.entry(what).or_default() += count;
             }
         }
-        None if written.iter().any(|code| is_without_last_letter(code, &function.name))
-            && listed.iter().any(|code| is(code)) =>
-        {
+        // Maps spell function pointers otherwise, and 8.0 leaves out the last letter of some names.
+        None if listed.iter().any(|code| is(code)) => {
             counts.equal += count;
-            counts.cut_in_map += count;
+            counts.other_in_map += count;
         }
         None => {
             let theirs: Vec<_> = candidates.iter().map(|code| format!("{}{}", code.name, code.arguments)).collect();
@@ -185,12 +238,6 @@ fn judge(profile: &Profile, id: FrameId, count: u64, code: &NamedCode, rundown: 
             *counts.unequal.entry(what).or_default() += count;
         }
     }
-}
-
-/// .NET 8.0 writes names of some lengths without their last letter into maps and dumps: `Shop.Routing.RoutePlanner::Serv()`.
-fn is_without_last_letter(code: &Code, name: &str) -> bool {
-    let mut rest = name.strip_prefix(&*code.name).unwrap_or_default().chars();
-    rest.next().is_some() && plain(rest.as_str()) == code.arguments
 }
 
 /// The runtime maps its code twice, through a file in memory that is an accident of how it does that.

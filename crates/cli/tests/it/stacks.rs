@@ -32,6 +32,52 @@ mod whole {
     crate::workload::on_each_runtime!(super::check_whole);
 }
 
+/// Precompiled code that is mapped from inside a program, or was copied out of one.
+mod whole_in_single_files {
+    use super::{Runtime, check_whole};
+
+    #[test]
+    fn net8_single_28() {
+        check_whole(Runtime::Net8Single28);
+    }
+
+    #[test]
+    fn net8_single_30() {
+        check_whole(Runtime::Net8Single30);
+    }
+
+    #[test]
+    fn net10_compressed() {
+        check_whole(Runtime::Net10Compressed);
+    }
+}
+
+/// Images that a program inflates while it is recorded have no file: the recording tells by their memory which they are.
+#[test]
+fn images_are_recognised_as_they_are_copied() {
+    let scratch = Scratch::new();
+    let path = scratch.path("copied.strata");
+    let target = Runtime::Net10Compressed.command("Shares", ["2"]).unwrap_or_else(|missing| panic!("{missing}"));
+    let mut recorder = strata(["record", "-o"]);
+    recorder.arg(&path).arg("--").arg(target.get_program()).args(target.get_args()).env_clear();
+    recorder.envs(std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("DOTNET_")));
+    recorder.envs(target.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = recorder.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let profile = profile(&path);
+    let frames =
+        profile.samples.iter().filter_map(|sample| sample.stack).flat_map(|stack| profile.frames_from_leaf(stack));
+    let found: BTreeSet<_> = frames
+        .filter(|frame| {
+            let module = profile.function_of(*frame).module;
+            module.is_some_and(|module| profile.modules[module].name == "System.Private.CoreLib.dll")
+        })
+        .map(|frame| profile.frames[frame].found.label())
+        .collect();
+    assert!(found.contains("cfi"), "frames of the core library were found by: {found:?}");
+}
+
 fn check_whole(runtime: Runtime) {
     for chain in CHAINS {
         let (scratch, temporary) = (Scratch::new(), ShortFolder::new());

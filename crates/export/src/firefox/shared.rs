@@ -1,11 +1,12 @@
 //! `libs` and `shared`: strings, functions, frames and stacks, each once for all threads.
 
 use super::category::category_of;
+use super::spots::{Spot, Spots};
 use crate::json::{Column, Repeated};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use strata_digest::{CallTree, Group, Groups, Place};
-use strata_profile::{CodeKind, Function, FunctionId, Handle, Module, Profile};
+use strata_digest::{CallTree, Group, Groups, Place, Sources};
+use strata_profile::{CodeKind, Function, FunctionId, Handle, Module, Profile, SourceFile};
 
 /// A resource that is a library.
 const LIBRARY: u32 = 1;
@@ -47,12 +48,14 @@ fn breakpad_id(build_id: &str) -> String {
     guid.map(|digit| digit.to_ascii_uppercase()).chain(['0']).collect()
 }
 
-/// Which functions there are, and the strings they and their modules are called by.
+/// Which functions there are, and the strings they, their modules and their source files are called by.
 pub(super) struct Strings<'p> {
     groups: Groups,
+    sources: Sources,
     marks: Vec<(Place, String)>,
     texts: Vec<&'p str>,
     names: FxHashMap<&'p str, usize>,
+    files: Vec<String>,
 }
 
 impl<'p> Strings<'p> {
@@ -67,29 +70,48 @@ impl<'p> Strings<'p> {
                 texts.len() - 1
             });
         }
-        Self { groups: Groups::over_tiers(profile), marks: tree.marks(), texts, names }
+        let files = profile.source_files.rows().iter().map(file_name).collect();
+        let groups = Groups::over_tiers(profile);
+        Self { sources: Sources::of(profile, &groups), groups, marks: tree.marks(), texts, names, files }
     }
 
-    /// All strings; those of the marks come last.
+    /// All strings: names, marks, source files.
     fn all(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().copied().chain(self.marks.iter().map(|(_, text)| text.as_str()))
+        let marks = self.marks.iter().map(|(_, text)| text.as_str());
+        self.texts.iter().copied().chain(marks).chain(self.files.iter().map(String::as_str))
     }
 
     fn of_marks(&self) -> impl Iterator<Item = usize> + '_ {
         self.texts.len()..self.texts.len() + self.marks.len()
     }
+
+    fn of_files(&self) -> std::ops::Range<usize> {
+        let start = self.texts.len() + self.marks.len();
+        start..start + self.files.len()
+    }
+}
+
+/// A source file as the profiler wants it: in the form by which it finds the file where that is known, else its path.
+fn file_name(file: &SourceFile) -> String {
+    let on_github = |link: &str| {
+        let mut parts = link.strip_prefix("https://raw.githubusercontent.com/")?.splitn(4, '/');
+        let [owner, repository, revision, path] = [parts.next()?, parts.next()?, parts.next()?, parts.next()?];
+        let plain = [owner, repository, revision, path].iter().all(|part| !part.is_empty() && !part.contains(':'));
+        plain.then(|| format!("git:github.com/{owner}/{repository}:{path}:{revision}"))
+    };
+    file.link.as_deref().and_then(on_github).unwrap_or_else(|| file.path.clone())
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shared<A, B, C, D, E> {
+struct Shared<A, B, C, D, E, F> {
     string_array: A,
     stack_table: B,
     frame_table: C,
     func_table: D,
     resource_table: E,
     native_symbols: NativeSymbols,
-    sources: Sources,
+    sources: SourceTable<F>,
 }
 
 #[derive(Serialize)]
@@ -101,7 +123,7 @@ struct StackTable<F, P> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FrameTable<C, S, F> {
+struct FrameTable<C, S, F, L> {
     address: Repeated<i32>,
     inline_depth: Repeated<u32>,
     category: C,
@@ -110,21 +132,21 @@ struct FrameTable<C, S, F> {
     native_symbol: Repeated<()>,
     #[serde(rename = "innerWindowID")]
     inner_window_id: Repeated<u32>,
-    line: Repeated<()>,
+    line: L,
     column: Repeated<()>,
     length: usize,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FuncTable<N, R> {
+struct FuncTable<N, R, S> {
     name: N,
     #[serde(rename = "isJS")]
     is_js: Repeated<bool>,
     #[serde(rename = "relevantForJS")]
     relevant_for_js: Repeated<bool>,
     resource: R,
-    source: Repeated<()>,
+    source: S,
     line_number: Repeated<()>,
     column_number: Repeated<()>,
     length: usize,
@@ -150,35 +172,43 @@ struct NativeSymbols {
     length: usize,
 }
 
-#[derive(Serialize, Default)]
-struct Sources {
-    uuid: [(); 0],
-    filename: [(); 0],
+#[derive(Serialize)]
+struct SourceTable<F> {
+    uuid: Repeated<()>,
+    filename: F,
     length: usize,
 }
 
-/// `shared`: frames are the profile's functions, then the marks; functions are the groups, then the marks.
+/// `shared`: frames are the functions' lines, then the marks; functions are the groups, then the marks.
 pub(super) fn shared<'a>(
     profile: &'a Profile,
     tree: &'a CallTree,
+    spots: &'a Spots,
     strings: &'a Strings<'a>,
 ) -> impl Serialize + use<'a> {
     let (groups, marks) = (&strings.groups, &strings.marks);
-    let frames = profile.functions.len() + marks.len();
+    let frames = spots.rows().len() + marks.len();
     let funcs = groups.len() + marks.len();
     let modules = profile.modules.len();
     let function = |id: FunctionId| -> &'a Function { &profile.functions[id] };
     let frame_of = |place: Place| match place {
-        // The tree is built over single functions: group `i` is function `i`.
-        Place::Functions(Group(function)) => function as usize,
+        // The tree is built over the spots: group `i` is spot `i`.
+        Place::Functions(Group(spot)) => spot as usize,
         mark => {
             let position = marks.binary_search_by_key(&mark, |&(place, _)| place);
-            profile.functions.len() + position.expect("the marks are all those of this tree")
+            spots.rows().len() + position.expect("the marks are all those of this tree")
         }
     };
+    let file_of =
+        move || strings.sources.all().iter().map(|line| line.map(|line| line.file)).chain(marks.iter().map(|_| None));
+    // A line means nothing in another file than its function's.
+    let line_of = move |spot: &Spot| {
+        let file = strings.sources.of_group(groups.of(spot.function)).map(|line| line.file);
+        spot.line.filter(|line| Some(line.file) == file).map(|line| line.line)
+    };
     let kinds = move || {
-        let of_functions = profile.functions.rows().iter().map(|function| function.kind);
-        of_functions.chain(marks.iter().map(|_| CodeKind::Unknown)).map(category_of)
+        let of_spots = spots.rows().iter().map(|spot| profile.functions[spot.function].kind);
+        of_spots.chain(marks.iter().map(|_| CodeKind::Unknown)).map(category_of)
     };
     Shared {
         string_array: Column(|| strings.all()),
@@ -193,12 +223,12 @@ pub(super) fn shared<'a>(
             category: Column(move || kinds().map(|(category, _)| category)),
             subcategory: Column(move || kinds().map(|(_, subcategory)| subcategory)),
             func: Column(move || {
-                let of_functions = profile.functions.iter().map(|(id, _)| groups.of(id).0 as usize);
-                of_functions.chain(groups.len()..funcs)
+                let of_spots = spots.rows().iter().map(|spot| groups.of(spot.function).0 as usize);
+                of_spots.chain(groups.len()..funcs)
             }),
             native_symbol: Repeated((), frames),
             inner_window_id: Repeated(0, frames),
-            line: Repeated((), frames),
+            line: Column(move || spots.rows().iter().map(line_of).chain(marks.iter().map(|_| None))),
             column: Repeated((), frames),
             length: frames,
         },
@@ -216,7 +246,7 @@ pub(super) fn shared<'a>(
                 let module = move |&id: &FunctionId| function(id).module.map_or(-1, |module| module.index() as i64);
                 groups.firsts().iter().map(module).chain(marks.iter().map(|_| -1))
             }),
-            source: Repeated((), funcs),
+            source: Column(move || file_of().map(|file| file.map(Handle::index))),
             line_number: Repeated((), funcs),
             column_number: Repeated((), funcs),
             length: funcs,
@@ -229,13 +259,31 @@ pub(super) fn shared<'a>(
             length: modules,
         },
         native_symbols: NativeSymbols::default(),
-        sources: Sources::default(),
+        sources: SourceTable {
+            uuid: Repeated((), profile.source_files.len()),
+            filename: Column(move || strings.of_files()),
+            length: profile.source_files.len(),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_file_has_the_name_by_which_the_profiler_finds_it() {
+        let check = |link: Option<&str>, expected| {
+            let file = SourceFile { path: "/_/src/A.cs".to_owned(), link: link.map(str::to_owned) };
+            assert_eq!(file_name(&file), expected);
+        };
+        check(None, "/_/src/A.cs");
+        let link = "https://raw.githubusercontent.com/dotnet/runtime/81cabf2857a0/src/libraries/A.cs";
+        check(Some(link), "git:github.com/dotnet/runtime:src/libraries/A.cs:81cabf2857a0");
+        check(Some("https://raw.githubusercontent.com/dotnet/runtime/81cabf2857a0"), "/_/src/A.cs");
+        check(Some("https://raw.githubusercontent.com/dotnet/runtime/a:b/c"), "/_/src/A.cs");
+        check(Some("https://example.org/A.cs"), "/_/src/A.cs");
+    }
 
     #[test]
     fn a_build_id_becomes_a_breakpad_id() {

@@ -4,6 +4,7 @@
 //! version. Payloads only ever grow at their end: an event of a version newer than known is read as the newest known one,
 //! and what follows is ignored. Source: the runtime's event descriptions from .NET Core 3.0 to .NET 10.
 
+mod il_map;
 mod loader;
 mod method;
 mod process;
@@ -13,6 +14,7 @@ use crate::event::Event;
 use crate::problem::Damage;
 use crate::text::Utf16;
 
+pub use il_map::{IlOffset, MethodIlMap};
 pub use loader::{AssemblyEvent, AssemblyFlags, DomainModuleEvent, ModuleEvent, ModuleFlags, PdbSignature};
 pub use method::{JittingStarted, MethodEvent, MethodFlags, MethodNames, Tier};
 pub use process::{RuntimeInformation, RuntimeVersion, SampleType, Sku};
@@ -43,6 +45,9 @@ pub enum Occasion {
 pub enum RuntimeEvent<'a> {
     /// One compiled body of a method.
     Method(Occasion, MethodEvent<'a>),
+    /// Which native code of a body comes from which IL. On loading it follows the method's own event; on unloading and in
+    /// rundowns it comes before it, from the same thread.
+    MethodIlMap(Occasion, MethodIlMap<'a>),
     /// The JIT begins to compile a method.
     JittingStarted(JittingStarted<'a>),
     /// A module.
@@ -100,6 +105,7 @@ impl<'a> RuntimeEvent<'a> {
 pub(crate) enum Known {
     Method(Occasion),
     MethodVerbose(Occasion),
+    MethodIlMap(Occasion),
     JittingStarted,
     Module(Occasion),
     DomainModule(Occasion),
@@ -126,6 +132,8 @@ impl Known {
             (RUNTIME_PROVIDER, 154) => Self::Assembly(Load),
             (RUNTIME_PROVIDER, 155) => Self::Assembly(Unload),
             (RUNTIME_PROVIDER, 187) => Self::Information(Load),
+            // The runtime has one id for it when a body comes and when it goes.
+            (RUNTIME_PROVIDER, 190) => Self::MethodIlMap(Load),
             (RUNDOWN_PROVIDER, 141) => Self::Method(RundownStart),
             (RUNDOWN_PROVIDER, 142) => Self::Method(RundownEnd),
             (RUNDOWN_PROVIDER, 143) => Self::MethodVerbose(RundownStart),
@@ -134,6 +142,8 @@ impl Known {
             (RUNDOWN_PROVIDER, 146) => Self::RundownComplete(RundownEnd),
             (RUNDOWN_PROVIDER, 147) => Self::RundownInit(RundownStart),
             (RUNDOWN_PROVIDER, 148) => Self::RundownInit(RundownEnd),
+            (RUNDOWN_PROVIDER, 149) => Self::MethodIlMap(RundownStart),
+            (RUNDOWN_PROVIDER, 150) => Self::MethodIlMap(RundownEnd),
             (RUNDOWN_PROVIDER, 151) => Self::DomainModule(RundownStart),
             (RUNDOWN_PROVIDER, 152) => Self::DomainModule(RundownEnd),
             (RUNDOWN_PROVIDER, 153) => Self::Module(RundownStart),
@@ -153,6 +163,7 @@ impl Known {
             Self::MethodVerbose(occasion) => {
                 RuntimeEvent::Method(occasion, MethodEvent::read_verbose(cursor, version)?)
             }
+            Self::MethodIlMap(occasion) => RuntimeEvent::MethodIlMap(occasion, MethodIlMap::read(cursor, version)?),
             Self::JittingStarted => RuntimeEvent::JittingStarted(JittingStarted::read(cursor)?),
             Self::Module(occasion) => RuntimeEvent::Module(occasion, ModuleEvent::read(cursor, version)?),
             Self::DomainModule(occasion) => RuntimeEvent::DomainModule(occasion, DomainModuleEvent::read(cursor)?),

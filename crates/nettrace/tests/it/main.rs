@@ -4,6 +4,7 @@ mod chunks;
 mod corpus;
 mod damage;
 mod loss;
+mod oracle;
 mod runtime;
 mod seen;
 mod stream;

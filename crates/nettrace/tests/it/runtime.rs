@@ -2,7 +2,7 @@
 
 use strata_address::{Avma, AvmaRange};
 use strata_nettrace::runtime::{
-    MethodEvent, MethodFlags, Occasion, PayloadError, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, RuntimeEvent,
+    IlOffset, MethodEvent, MethodFlags, Occasion, PayloadError, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, RuntimeEvent,
     SAMPLE_PROVIDER, SampleType, Sku, Tier,
 };
 use strata_nettrace::{Decoder, Item};
@@ -145,6 +145,42 @@ fn tiers_and_flags() {
     assert!(flags.is_dynamic() && flags.is_generic() && flags.has_shared_generic_code() && flags.is_cold());
     assert!(!flags.is_jitted() && !flags.is_jit_helper());
     assert!(!MethodFlags(0x2000_0000).is_cold());
+}
+
+#[test]
+fn il_maps() {
+    let fixed = |code_version: u64, count: u16| {
+        bytes(&[&5u64.to_le_bytes(), &code_version.to_le_bytes(), &[0], &count.to_le_bytes()])
+    };
+    let il: Vec<u8> = [0xffff_fffeu32, 0, 7, u32::MAX, 0xffff_fffd].iter().flat_map(|at| at.to_le_bytes()).collect();
+    let native: Vec<u8> = [0u32, 4, 0x20, 0x18, 0x30].iter().flat_map(|at| at.to_le_bytes()).collect();
+    let entries = [
+        (0, IlOffset::Prolog),
+        (4, IlOffset::At(0)),
+        (0x20, IlOffset::At(7)),
+        (0x18, IlOffset::None),
+        (0x30, IlOffset::Epilog),
+    ];
+    use Occasion::{Load, RundownEnd, RundownStart};
+    for (provider, id, occasion) in
+        [(RUNTIME_PROVIDER, 190, Load), (RUNDOWN_PROVIDER, 149, RundownStart), (RUNDOWN_PROVIDER, 150, RundownEnd)]
+    {
+        let v0 = bytes(&[&fixed(3, 5), &il, &native, &CLR]);
+        let v1 = bytes(&[&v0, &9u64.to_le_bytes()]);
+        for (versions, payload) in [(&[0][..], &v0), (&[1, 4], &v1)] {
+            check(provider, id, versions, payload, |event| {
+                let RuntimeEvent::MethodIlMap(found, map) = event else { panic!("{event:?}") };
+                assert_eq!((found, map.method_id, map.code_version), (occasion, 5, 3));
+                assert_eq!((map.len(), map.is_empty()), (5, false));
+                assert_eq!(map.entries().collect::<Vec<_>>(), entries);
+            });
+        }
+        let empty = bytes(&[&fixed(0, 0), &CLR]);
+        check(provider, id, &[0], &empty, |event| {
+            let RuntimeEvent::MethodIlMap(_, map) = event else { panic!("{event:?}") };
+            assert!(map.is_empty() && map.entries().next().is_none());
+        });
+    }
 }
 
 #[test]

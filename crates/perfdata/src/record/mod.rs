@@ -5,6 +5,7 @@
 mod error;
 mod format;
 pub mod kind;
+mod mapped_as;
 mod parse;
 mod sample;
 mod side;
@@ -12,8 +13,9 @@ mod side;
 pub use error::RecordError;
 pub use format::{RecordFormat, sample_type};
 pub(crate) use format::{branch_sample_type, read_format};
+pub use mapped_as::{CopiedImage, MappedAs};
 pub use sample::{Callchain, ChainContext, ChainEntry, RegsAbi, Sample, UserRegs, UserStack, Words};
-pub use side::{Comm, Lifetime, MappedAs, Mmap, Mmap2Fields, MmapIdentity, Other, Throttle};
+pub use side::{Comm, Lifetime, Mmap, Mmap2Fields, MmapIdentity, Other, Throttle};
 
 /// Bytes of a record's header.
 pub const HEADER_SIZE: usize = 8;

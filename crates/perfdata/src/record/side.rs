@@ -3,6 +3,7 @@
 use strata_address::{Avma, AvmaRange};
 
 use super::TaskId;
+use super::mapped_as::MappedAs;
 use crate::build_id::BuildId;
 
 /// PROT_EXEC of `mmap(2)`.
@@ -41,29 +42,6 @@ impl Mmap<'_> {
     /// What it is of.
     pub fn mapped_as(&self) -> MappedAs {
         MappedAs::of_path(self.filename)
-    }
-}
-
-/// What the memory of a mapping is, as its path tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MappedAs {
-    /// A file that may be an image.
-    File,
-    /// The kernel's image for processes.
-    Vdso,
-    /// Memory without a file, or with one that exists only in memory: where runtimes write code. Never an image.
-    Memory,
-}
-
-impl MappedAs {
-    /// From the path as the kernel prints it, in records and in `/proc/PID/maps` alike.
-    pub fn of_path(path: &[u8]) -> Self {
-        const IN_MEMORY: [&[u8]; 4] = [b"//", b"/memfd:", b"/dev/", b"/SYSV"];
-        match path {
-            b"[vdso]" => Self::Vdso,
-            [b'/', ..] if !IN_MEMORY.iter().any(|prefix| path.starts_with(prefix)) => Self::File,
-            _ => Self::Memory,
-        }
     }
 }
 
@@ -136,27 +114,4 @@ pub struct Other<'a> {
     pub kind: u32,
     /// Its bytes between header and sample id.
     pub body: &'a [u8],
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_tell_files_from_memory() {
-        let files: [&[u8]; 4] = [b"/usr/bin/x", b"/lib/libc.so.6 (deleted)", b"/devices/x.so", b"/memfd"];
-        assert!(files.iter().all(|path| MappedAs::of_path(path) == MappedAs::File));
-        let memory: [&[u8]; 8] = [
-            b"//anon",
-            b"/memfd:doublemapper (deleted)",
-            b"/dev/zero (deleted)",
-            b"/SYSV00000000 (deleted)",
-            b"[heap]",
-            b"[vsyscall]",
-            b"",
-            b"relative",
-        ];
-        assert!(memory.iter().all(|path| MappedAs::of_path(path) == MappedAs::Memory));
-        assert_eq!(MappedAs::of_path(b"[vdso]"), MappedAs::Vdso);
-    }
 }

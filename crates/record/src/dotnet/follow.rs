@@ -1,7 +1,8 @@
 //! What is done for one process: beginning a session, reading it to its end, and asking for what was before.
 
+use super::list::LIST_TIMEOUT;
 use super::runtimes::{Claim, News, Shared, TooLate, Way, stopped};
-use super::{request, spawn, stream};
+use super::{list, request, spawn, stream};
 use crate::target::proc;
 use std::io;
 use std::sync::Arc;
@@ -13,9 +14,6 @@ use strata_recording::StreamKind;
 
 /// How long a runtime may take to answer a command that needs no work.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a runtime may take to list what it has; large programs take seconds.
-const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a process that loads the runtime may take until its socket is there.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -144,6 +142,7 @@ pub(super) fn explain(pid: u32, error: &Error) -> String {
 /// Reads a live session to its end, and beside it asks for what was before.
 pub(super) fn listen(claim: &Claim<'_>, session: Session, shared: &Arc<Shared>) {
     let (pid, id) = (claim.pid, session.id());
+    let at_exit = AtExit::of(pid);
     if claim.live(id) == TooLate::Yes {
         stop(pid, id, shared);
     }
@@ -165,8 +164,9 @@ pub(super) fn listen(claim: &Claim<'_>, session: Session, shared: &Arc<Shared>) 
             }
         }
     });
-    // A runtime that ends in order tells of its code by itself.
-    if let (Before::Lost(why), LiveEnd::Cut) = (before, live_end) {
+    if let Before::Lost(why) = before
+        && (live_end, at_exit) != (LiveEnd::Orderly, AtExit::TellsOfItsCode)
+    {
         shared.problem(pid, format_args!("no whole list of methods at attach: {why}"));
     }
 }
@@ -176,6 +176,25 @@ pub(super) fn listen(claim: &Claim<'_>, session: Session, shared: &Arc<Shared>) 
 enum LiveEnd {
     Orderly,
     Cut,
+}
+
+/// What a runtime does when it ends in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtExit {
+    /// It announces that all its jitted code is unloaded.
+    TellsOfItsCode,
+    /// It says nothing.
+    Silent,
+}
+
+impl AtExit {
+    /// Of a runtime that runs still.
+    fn of(pid: u32) -> Self {
+        match version_by_path(pid) {
+            Some(version) if version.starts_with("3.") || version.starts_with("5.") => Self::Silent,
+            _ => Self::TellsOfItsCode,
+        }
+    }
 }
 
 /// What became of the list of what a runtime had before the live session.
@@ -215,25 +234,11 @@ fn ask_what_was_before(pid: u32, shared: &Arc<Shared>) -> Before {
 fn snapshot(pid: u32, endpoint: &Endpoint, shared: &Arc<Shared>) -> Before {
     // While it ends its live session a runtime answers nothing else.
     let timeout = if shared.is_stopping() { LIST_TIMEOUT } else { ANSWER_TIMEOUT };
-    let session = match endpoint.start_session(&request::snapshot(), timeout) {
-        Ok(session) => session,
-        Err(error) => return lost(pid, &explain(pid, &error), shared),
-    };
-    let id = session.id();
-    // The list is made when the session is stopped, and it only comes while someone reads.
-    let read = thread::scope(|scope| {
-        let stopping = scope.spawn(|| endpoint.stop_session(id, LIST_TIMEOUT));
-        let read = write_stream(pid, StreamKind::Attach, session, shared, || {});
-        let stopped = stopping.join().unwrap_or(Ok(())).map_err(|error| error.to_string());
-        match read.map_err(|error| error.to_string())? {
-            // The stream says that it is whole: then it is, whatever became of the answer.
-            stream::End::Orderly => Ok(()),
-            stream::End::Cut => stopped.and(Err("the list was cut".to_owned())),
-        }
-    });
-    match read {
+    let read = |session| write_stream(pid, StreamKind::Attach, session, shared, || {});
+    match list::ask(endpoint, timeout, read) {
         Ok(()) => Before::Known,
-        Err(why) => lost(pid, &why, shared),
+        Err(list::ListError::Runtime(error)) => lost(pid, &explain(pid, &error), shared),
+        Err(error) => lost(pid, &error.to_string(), shared),
     }
 }
 

@@ -4,6 +4,7 @@
 //! take its time to answer. What they learn comes back as [`News`].
 
 mod follow;
+mod list;
 mod port;
 mod request;
 mod runtimes;
@@ -19,6 +20,8 @@ use std::thread;
 use strata_diagnostics::{ReversePort, Startup};
 use strata_recording::Recording;
 
+pub use list::ListError;
+pub(crate) use list::list_methods;
 pub(crate) use runtimes::News;
 pub(crate) use stream::StreamTotals;
 

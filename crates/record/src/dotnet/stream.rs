@@ -1,6 +1,5 @@
-//! From a session's socket to a file of the recording.
+//! From a session's socket to where it is kept: a file of the recording, or memory.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use strata_nettrace::{Decoder, Item};
@@ -25,7 +24,7 @@ pub(super) enum End {
 /// Copies a stream until it ends, counting what passes.
 ///
 /// The reader must never wait for anyone: when its socket fills, the runtime drops events.
-pub(super) fn pump(mut stream: impl Read, mut file: File, totals: &StreamTotals) -> io::Result<End> {
+pub(super) fn pump(mut stream: impl Read, mut into: impl Write, totals: &StreamTotals) -> io::Result<End> {
     let mut buffer = vec![0; 256 << 10];
     let mut decoder = Some(Decoder::new());
     loop {
@@ -39,7 +38,7 @@ pub(super) fn pump(mut stream: impl Read, mut file: File, totals: &StreamTotals)
             Err(error) => return Err(error),
         };
         let bytes = &buffer[..length];
-        file.write_all(bytes)?;
+        into.write_all(bytes)?;
         totals.bytes.fetch_add(length as u64, Ordering::Relaxed);
         let mut events = 0;
         let mut dropped = 0;

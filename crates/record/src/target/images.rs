@@ -7,18 +7,21 @@ use rustc_hash::FxHashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
-use strata_address::AvmaRange;
-use strata_perfdata::record::MappedAs;
+use strata_address::{Avma, AvmaRange};
+use strata_clrimage::ImageIdentity;
+use strata_perfdata::record::{CopiedImage, MappedAs};
 use strata_unwind::ElfUnwindData;
 
-use super::memory;
+use super::bundled::BundledImages;
+use super::dotnet_image::{DotnetImage, Identified, Source};
+use super::{copied, memory};
 
 /// What is known of one mapping's image.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
     /// What its code is.
     pub(crate) content: Content,
-    /// Its ELF build id.
+    /// Its ELF build id, or a .NET image's identity.
     pub(crate) build_id: Option<Vec<u8>>,
 }
 
@@ -29,8 +32,17 @@ pub(crate) enum Content {
     Elf(Arc<ElfUnwindData>),
     /// Native code of which nothing is known: an ELF image without call frame information, or one that cannot be read.
     Undescribed,
-    /// No native image: memory, or a file of managed code.
-    NotElf,
+    /// A .NET image.
+    Dotnet(Arc<DotnetImage>),
+    /// No image: memory, or a file of another kind.
+    NoImage,
+}
+
+impl Image {
+    fn of_dotnet(image: DotnetImage) -> Self {
+        let build_id = Some(image.identity.as_bytes().to_vec());
+        Self { content: Content::Dotnet(Arc::new(image)), build_id }
+    }
 }
 
 /// Images by what says which file is meant; a path alone would confuse a file with its replacement or another
@@ -38,6 +50,7 @@ pub(crate) enum Content {
 #[derive(Default)]
 pub(crate) struct Images {
     known: FxHashMap<Identity, Image>,
+    bundles: FxHashMap<FileState, Arc<BundledImages>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +59,24 @@ enum Identity {
     File(FileState),
     /// The kernel's own, the same in every process.
     Vdso,
+    /// An image inside a single-file program, or copied out of one.
+    Dotnet(ImageIdentity),
+}
+
+/// An image inside a single-file program.
+pub(crate) struct Bundled {
+    pub(crate) image: Arc<DotnetImage>,
+    /// Where it begins in the program's file.
+    pub(crate) offset: u64,
+}
+
+/// An image that was copied out of a single-file program.
+pub(crate) struct Copied {
+    pub(crate) image: Arc<DotnetImage>,
+    /// Where its RVA 0 is.
+    pub(crate) base: Avma,
+    /// How the recording names the mapping of its code.
+    pub(crate) path: Vec<u8>,
 }
 
 /// A file without a build id, at the moment it was read.
@@ -70,7 +101,7 @@ impl Images {
     /// The image mapped by a process at a range. `build_id` is what the kernel said of it, where it did.
     pub(crate) fn get(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Image {
         match MappedAs::of_path(path.as_bytes()) {
-            MappedAs::Memory => Image { content: Content::NotElf, build_id: None },
+            MappedAs::Memory | MappedAs::Copied => Image { content: Content::NoImage, build_id: None },
             MappedAs::Vdso => {
                 let read = || read_from_memory(pid, range);
                 self.known_or(Identity::Vdso, read).unwrap_or_else(|| unknown(path, build_id))
@@ -87,7 +118,7 @@ impl Images {
         }
         let file = open_mapped(pid, range, path)?;
         let state = FileState::of(&file.metadata().ok()?);
-        let image = self.known_or(Identity::File(state), || parse(&ReadCache::new(file)))?;
+        let image = self.known_or(Identity::File(state), || parse_file(file))?;
         if let Some(found) = &image.build_id {
             self.keep(Identity::BuildId(found.clone()), &image);
         }
@@ -96,6 +127,41 @@ impl Images {
             return None;
         }
         Some(image)
+    }
+
+    /// The image inside a single-file program whose code a process mapped from the program's file.
+    pub(crate) fn bundled(&mut self, pid: u32, range: AvmaRange, path: &str, file_offset: u64) -> Option<Bundled> {
+        let file = open_mapped(pid, range, path)?;
+        let state = FileState::of(&file.metadata().ok()?);
+        if self.bundles.len() >= MAX_KNOWN {
+            self.bundles.clear();
+        }
+        let bundle = self.bundles.entry(state).or_insert_with(|| Arc::new(BundledImages::read(&file)));
+        let offset = bundle.mapped(&file, file_offset, range.len())?;
+        let source = Source::File(&file, offset);
+        let image = self.dotnet(&Identified::read(source)?, source)?;
+        Some(Bundled { image, offset })
+    }
+
+    /// The image whose code was copied to a mapping without a file.
+    pub(crate) fn copied(&mut self, pid: u32, range: AvmaRange) -> Option<Copied> {
+        let (base, headers) = copied::find(pid, range)?;
+        let source = Source::Memory { pid, base };
+        let identified = Identified::with_headers(source, headers)?;
+        // What was copied without code that runs there needs no name.
+        let image = self.dotnet(&identified, source).filter(|image| image.has_code())?;
+        let executable = copied::executable(pid)?;
+        let assembly = identified.assembly.as_deref().unwrap_or("?").as_bytes();
+        Some(Copied { image, base, path: CopiedImage { executable: &executable, assembly }.path() })
+    }
+
+    fn dotnet(&mut self, identified: &Identified, source: Source<'_>) -> Option<Arc<DotnetImage>> {
+        let image =
+            self.known_or(Identity::Dotnet(identified.identity), || Some(Image::of_dotnet(identified.image(source)?)))?;
+        match image.content {
+            Content::Dotnet(image) => Some(image),
+            _ => None,
+        }
     }
 
     fn known_or(&mut self, identity: Identity, read: impl FnOnce() -> Option<Image>) -> Option<Image> {
@@ -119,7 +185,7 @@ impl Images {
 fn unknown(path: &str, build_id: Option<&[u8]>) -> Image {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let managed = [".dll", ".exe"].iter().any(|extension| path.ends_with(extension));
-    let content = if managed && build_id.is_none() { Content::NotElf } else { Content::Undescribed };
+    let content = if managed && build_id.is_none() { Content::NoImage } else { Content::Undescribed };
     Image { content, build_id: build_id.map(<[u8]>::to_vec) }
 }
 
@@ -144,6 +210,16 @@ fn read_from_memory(pid: u32, range: AvmaRange) -> Option<Image> {
     (memory::read(pid, range.start(), &mut bytes) == bytes.len()).then(|| parse(&*bytes)).flatten()
 }
 
+/// What a file is; `None` when not even its first bytes can be read.
+fn parse_file(file: File) -> Option<Image> {
+    let source = Source::File(&file, 0);
+    let dotnet = source.headers().starts_with(b"MZ").then(|| Identified::read(source)?.image(source)).flatten();
+    match dotnet {
+        Some(image) => Some(Image::of_dotnet(image)),
+        None => parse(&ReadCache::new(file)),
+    }
+}
+
 /// What the bytes of an image say; `None` when not even their first can be read.
 fn parse<'data, R: ReadRef<'data>>(data: R) -> Option<Image> {
     const ELF_MAGIC: &[u8] = b"\x7fELF";
@@ -152,7 +228,7 @@ fn parse<'data, R: ReadRef<'data>>(data: R) -> Option<Image> {
     let content = match ElfUnwindData::parse(data) {
         Ok(unwind) => Content::Elf(Arc::new(unwind)),
         Err(_) if is_elf => Content::Undescribed,
-        Err(_) => Content::NotElf,
+        Err(_) => Content::NoImage,
     };
     Some(Image { content, build_id: build_id.map(<[u8]>::to_vec) })
 }
@@ -183,7 +259,7 @@ mod tests {
             assert!(matches!(image.content, Content::Elf(_)), "{name}: {image:?}");
         }
         let memory = images.get(pid, nowhere(), "/memfd:doublemapper (deleted)", None);
-        assert!(matches!(memory.content, Content::NotElf));
+        assert!(matches!(memory.content, Content::NoImage));
     }
 
     #[test]
@@ -215,7 +291,7 @@ mod tests {
         let mut get = |build_id| images.get(std::process::id(), nowhere(), name, build_id).content;
         assert!(matches!(get(None), Content::Undescribed), "no file");
         std::fs::write(&path, b"MZ managed code").unwrap();
-        assert!(matches!(get(None), Content::NotElf));
+        assert!(matches!(get(None), Content::NoImage));
         std::fs::write(&path, b"\x7fELF and nothing of use").unwrap();
         assert!(matches!(get(None), Content::Undescribed));
         std::fs::remove_file(&path).unwrap();
@@ -227,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_native_unless_its_name_says_managed() {
-        assert!(matches!(unknown("/a/System.Private.CoreLib.dll (deleted)", None).content, Content::NotElf));
+        assert!(matches!(unknown("/a/System.Private.CoreLib.dll (deleted)", None).content, Content::NoImage));
         assert!(matches!(unknown("/a/libcoreclr.so", None).content, Content::Undescribed));
         assert!(matches!(unknown("/a/odd.dll", Some(&[1])).content, Content::Undescribed));
     }
@@ -236,7 +312,7 @@ mod tests {
     fn images_that_are_kept_are_bounded() {
         let mut images = Images::default();
         for number in 0..3 * MAX_KNOWN {
-            let image = Image { content: Content::NotElf, build_id: None };
+            let image = Image { content: Content::NoImage, build_id: None };
             images.keep(Identity::BuildId(number.to_le_bytes().to_vec()), &image);
             assert!(images.known.len() <= MAX_KNOWN);
         }

@@ -5,6 +5,9 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use strata_address::{Avma, AvmaRange};
 
+/// What memory without a name is called, as in the kernel's records.
+pub(crate) const ANONYMOUS: &str = "//anon";
+
 /// One executable mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExecutableMapping {
@@ -54,7 +57,7 @@ fn parse_mapping(line: &str) -> Option<ExecutableMapping> {
         inode,
         protection: bit('r', libc::PROT_READ) | bit('w', libc::PROT_WRITE) | bit('x', libc::PROT_EXEC),
         flags: if permissions.contains('s') { libc::MAP_SHARED } else { libc::MAP_PRIVATE }.unsigned_abs(),
-        path: if path.is_empty() { "//anon".to_owned() } else { path.to_owned() },
+        path: if path.is_empty() { ANONYMOUS.to_owned() } else { path.to_owned() },
     })
 }
 

@@ -2,8 +2,7 @@ use super::*;
 use crate::code_map::CodeHistory;
 use crate::elf::{ElfSymbols, SymbolSource};
 use crate::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
-use crate::native::KernelIdentity;
-use std::path::Path;
+use crate::symbols::KernelIdentity;
 use strata_address::AvmaRange;
 use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
 use strata_profile::{RecordingInfo, Tier};
@@ -11,8 +10,31 @@ use strata_profile::{RecordingInfo, Tier};
 const PID: u32 = 7;
 const PAGE: u64 = 0x1000;
 
-/// The one file that is there is this test's own program.
+/// The files that are there: this test's own program, and a small assembly.
 struct OnlyThisProgram;
+
+/// An assembly with the precompiled method `N.T.Precompiled`, and the file offset of that.
+fn assembly() -> (Vec<u8>, u64) {
+    use strata_testkit::image::code::{self, Name};
+    use strata_testkit::image::metadata::{Assembly, MethodDefinition, TypeDefinition};
+    let types = vec![TypeDefinition {
+        namespace: "N".into(),
+        name: "T".into(),
+        methods: vec![MethodDefinition::simple("Precompiled")],
+        ..TypeDefinition::default()
+    }];
+    let assembly = Assembly { name: "A".into(), types, ..Assembly::default() };
+    let method = code::Method { names: vec![Name::Definition(0, 1)], body: 0x80, ..code::Method::default() };
+    let built = strata_testkit::image::Image {
+        methods: vec![method],
+        ..strata_testkit::image::Image::single(assembly.bytes())
+    }
+    .build();
+    let image = strata_clrimage::Image::parse(&built.file, strata_clrimage::Layout::File).unwrap();
+    let section = image.pe().sections().find(|section| section.is_executable).unwrap();
+    let offset = u64::from(built.methods[0].start() - section.virtual_address + section.file_offset);
+    (built.file, offset)
+}
 
 fn this_program() -> Vec<u8> {
     std::fs::read(std::env::current_exe().unwrap()).unwrap()
@@ -20,10 +42,12 @@ fn this_program() -> Vec<u8> {
 
 impl Files for OnlyThisProgram {
     fn read(&self, path: &FilePath) -> Result<FileBytes, FileError> {
-        if path.path() != Path::new("/app/program") {
-            return Err(FileError::NotFound { path: path.path().to_owned() });
-        }
-        Ok(FileBytes::new(this_program(), FileOrigin::Given))
+        let bytes = match path.path().to_str() {
+            Some("/app/program") => this_program(),
+            Some("/app/A.dll") => assembly().0,
+            _ => return Err(FileError::NotFound { path: path.path().to_owned() }),
+        };
+        Ok(FileBytes::new(bytes, FileOrigin::Given))
     }
 }
 
@@ -41,7 +65,7 @@ fn page_of_code() -> u64 {
 fn method(home: Home) -> Method {
     Method {
         name: "Method".to_owned(),
-        module_path: Box::default(),
+        module: None,
         kind: match home {
             Home::Memory => CodeKind::Jit(Tier::OptimizedTier1),
             Home::Image => CodeKind::ReadyToRun,
@@ -49,6 +73,7 @@ fn method(home: Home) -> Method {
         },
         source: NameSource::Snapshot,
         home,
+        il: crate::managed::Il::default(),
     }
 }
 
@@ -108,6 +133,23 @@ fn a_newer_mapping_takes_the_name_away() {
         check(Home::Memory, path, offset, memory);
         check(Home::Image, path, offset, image);
         check(Home::Runtime, path, offset, runtime);
+    }
+}
+
+#[test]
+fn an_image_that_can_be_read_knows_better_than_the_runtimes_list() {
+    let (_, code) = assembly();
+    for (home, offset, expected) in [
+        (Home::Image, code, "N.T.Precompiled()"),
+        (Home::Memory, code, "N.T.Precompiled()"),
+        // Where its table has nothing, what the runtime said still counts.
+        (Home::Image, 1 << 40, "Method"),
+    ] {
+        let mut history = CodeHistory::default();
+        history.add_before(method_range(), 0);
+        let mut namer = namer(home, history);
+        map(&mut namer, "/app/A.dll", offset);
+        assert_eq!(namer.name(PID, Avma(PAGE + 0x10)).name, expected, "{home:?} at {offset:#x}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// `Namespace.Type.Method(int32,System.String)` from what the runtime says of a method: its type's full name, its own
 /// name, and its signature such as `instance void  (int32,class System.String)`.
-pub(crate) fn display(namespace: &str, name: &str, signature: &str) -> String {
+pub fn display(namespace: &str, name: &str, signature: &str) -> String {
     let arguments = ["value class ", "valuetype ", "class "]
         .iter()
         .fold(arguments(signature).to_owned(), |text, kind| text.replace(kind, ""));

@@ -13,10 +13,11 @@ fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
     let method_id = name.bytes().fold(0, |id, byte| id * 256 + u64::from(byte));
     let method = Method {
         name: name.to_owned(),
-        module_path: Box::default(),
+        module: None,
         kind: CodeKind::Jit(Tier::QuickJitted),
         source,
         home: Home::Memory,
+        il: Il::default(),
     };
     Body { range: range(start), method_id, module_id: 0, born: born.map(|at| Timestamp(at * MS)), method }
 }
@@ -74,7 +75,7 @@ fn load(method_id: u64, start: u64, name: Option<&str>) -> Vec<u8> {
     bytes.extend(0_u64.to_le_bytes());
     bytes.extend(start.to_le_bytes());
     bytes.extend(0x40_u32.to_le_bytes());
-    bytes.extend([0; 4]);
+    bytes.extend(0x0600_0005_u32.to_le_bytes());
     bytes.extend(8_u32.to_le_bytes());
     for text in name.map(|name| ["N.T", name, "void ()"]).into_iter().flatten() {
         bytes.extend(utf16(text));
@@ -82,6 +83,68 @@ fn load(method_id: u64, start: u64, name: Option<&str>) -> Vec<u8> {
     bytes.extend([0; 2]);
     bytes.extend([0; 8]);
     bytes
+}
+
+/// A map of a body with one row.
+fn il_map(method_id: u64, code_version: u64, il_offset: u32) -> Vec<u8> {
+    let mut bytes = method_id.to_le_bytes().to_vec();
+    bytes.extend(code_version.to_le_bytes());
+    bytes.extend([0, 1, 0]);
+    bytes.extend(il_offset.to_le_bytes());
+    bytes.extend(0_u32.to_le_bytes());
+    bytes.extend([0; 10]);
+    bytes
+}
+
+#[test]
+fn maps_find_their_bodies_by_thread_and_neighbourhood() {
+    use strata_nettrace::runtime::RUNDOWN_PROVIDER;
+    let definitions = [
+        Definition::native(1, RUNTIME_PROVIDER, 143, 2),
+        Definition::native(2, RUNTIME_PROVIDER, 190, 1),
+        Definition::native(3, RUNDOWN_PROVIDER, 144, 2),
+        Definition::native(4, RUNDOWN_PROVIDER, 150, 1),
+    ];
+    let events = [
+        // Two threads compile at once; each map follows the body on its own thread.
+        (9, 1, load(1, 0x1000, Some("A"))),
+        (8, 1, load(2, 0x2000, Some("B"))),
+        (9, 2, il_map(1, 0, 11)),
+        (8, 2, il_map(2, 0, 22)),
+        // The event of the second body of A was dropped: its map is not the first body's.
+        (9, 1, load(1, 0x3000, Some("A"))),
+        (9, 2, il_map(1, 7, 33)),
+        // In lists the map comes first.
+        (9, 4, il_map(4, 0, 44)),
+        (9, 3, load(4, 0x4000, Some("D"))),
+        (9, 3, load(5, 0x5000, Some("E"))),
+        // The body was dropped that this map was for.
+        (9, 4, il_map(6, 0, 66)),
+        (9, 3, load(7, 0x7000, Some("G"))),
+    ];
+    let blobs = events.into_iter().fold((Blobs::compressed(), [0; 10]), |(blobs, mut sequence), event| {
+        let (thread, metadata, payload) = event;
+        sequence[usize::try_from(thread).unwrap()] += 1;
+        let sequence_number = sequence[usize::try_from(thread).unwrap()];
+        let blob = Blob { metadata, payload, sequence: sequence_number, capture_thread: thread, time: 2_000, ..Blob::default() };
+        (blobs.with(blob), sequence)
+    });
+    let stream = Stream::with_trace().metadata(&definitions).events(&blobs.0).end();
+    let mut reader = ManagedReader::default();
+    reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 0);
+    let mut code = reader.finish();
+    assert_eq!((code.damage.len(), code.missing), (0, Missing::default()));
+    code.advance(Timestamp(3_000));
+    let il = |start: u64| {
+        let method = code.look_up(Avma(start + 0x10)).unwrap();
+        assert_eq!((method.il.start, method.il.token), (Avma(start), 0x0600_0005));
+        let (row, map, native_offset) = method.il.place(Avma(start + 0x10))?;
+        assert_eq!((row, native_offset), (5, 0x10));
+        Some(map[0].il_offset)
+    };
+    use strata_clrimage::IlOffset::Offset;
+    let found = [0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x7000].map(il);
+    assert_eq!(found, [Some(Offset(11)), Some(Offset(22)), None, Some(Offset(44)), None, None]);
 }
 
 #[test]

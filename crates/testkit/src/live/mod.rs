@@ -3,6 +3,9 @@
 //! `cargo xtask targets` installs them; everything here finds what it installed and answers with [`Missing`], which
 //! names the command to run, when something is not there. A test must fail then, not pass in silence.
 
+mod images;
+mod jitdump;
+mod mapped;
 mod oracle;
 mod running;
 mod runtime;
@@ -12,7 +15,10 @@ mod tools;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use oracle::{EventCount, Method, OracleFailure, Reading, oracle};
+pub use images::{ImageSet, Images};
+pub use jitdump::{DumpFailure, Jitted, LoadedImage, jitdump, perfinfo};
+pub use mapped::{MappedImage, Source, mapped_images};
+pub use oracle::{EventCount, IlMap, Method, OracleFailure, Reading, oracle};
 pub use running::{Finished, Running, StartFailure, Until, WaitFailure};
 pub use runtime::Runtime;
 pub use shares::{KernelTimes, Truth, truths};

@@ -18,6 +18,8 @@ pub struct Reading {
     pub events: Vec<EventCount>,
     /// Every method of a verbose load event or of a rundown, in the file's order.
     pub methods: Vec<Method>,
+    /// Every map from native code to IL, in the file's order.
+    pub maps: Vec<IlMap>,
     /// How many events the file says were lost.
     pub lost: u64,
     /// Why TraceEvent gave up before the end, in its words; the rest is what it had read until then.
@@ -50,6 +52,17 @@ pub struct Method {
     pub name: String,
     /// Return and parameter types as the runtime prints them.
     pub signature: String,
+}
+
+/// Which native code of a method's body comes from which IL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IlMap {
+    /// The runtime's id of the method.
+    pub method_id: u64,
+    /// Which version of the method's code it is.
+    pub code_version: u64,
+    /// Offsets into native code and into IL, as the event has them.
+    pub entries: Vec<(u32, u32)>,
 }
 
 /// Why the oracle has no answer.
@@ -113,6 +126,11 @@ impl Reading {
                 name: name.to_owned(),
                 signature: signature.to_owned(),
             }),
+            ["map", method_id, code_version, entries] => self.maps.push(IlMap {
+                method_id: u64::from_str_radix(method_id, 16).ok()?,
+                code_version: code_version.parse().ok()?,
+                entries: entries.split(' ').filter(|entry| !entry.is_empty()).map(entry).collect::<Option<_>>()?,
+            }),
             [provider, name, count, id] => self.events.push(EventCount {
                 provider: provider.to_owned(),
                 name: name.to_owned(),
@@ -123,6 +141,11 @@ impl Reading {
         }
         Some(())
     }
+}
+
+fn entry(text: &str) -> Option<(u32, u32)> {
+    let (native, il) = text.split_once(':')?;
+    Some((u32::from_str_radix(native, 16).ok()?, u32::from_str_radix(il, 16).ok()?))
 }
 
 impl fmt::Display for OracleFailure {

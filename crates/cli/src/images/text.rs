@@ -1,0 +1,88 @@
+//! The list as text: a comment for the image, then a line for each method.
+
+use super::listing::Listing;
+use std::io::{self, Write};
+use strata_clrimage::Names;
+use strata_digest::visible;
+
+/// Writes the methods of one image. Addresses are those of the process where the image is loaded in one, else relative to
+/// the image's base.
+pub(super) fn write_methods(out: &mut dyn Write, listing: &Listing<'_>, names: &Names<'_, '_>) -> io::Result<()> {
+    writeln!(out, "# {}", visible(&describe(listing)))?;
+    let address = if listing.base.is_some() { "ADDRESS" } else { "RVA" };
+    let width = if listing.base.is_some() { 12 } else { 8 };
+    writeln!(out, "{address:>width$} {:>6} {:>width$} {:>6} {:>8} NAME", "SIZE", "COLD", "SIZE", "TOKEN")?;
+    let base = listing.base.map_or(0, |base| base.0);
+    let hex = |rva: u32| format!("{:x}", base.wrapping_add(rva.into()));
+    for row in listing.rows(names) {
+        let (cold, cold_size) = row
+            .method
+            .cold
+            .map_or_else(|| ("-".into(), "-".into()), |cold| (hex(cold.start), format!("{:x}", cold.size)));
+        let start = hex(row.method.start);
+        write!(out, "{start:>width$} {:>6x} {cold:>width$} {cold_size:>6} {:08x} ", row.method.size, row.token)?;
+        write!(out, "{}", visible(&row.name))?;
+        match row.aliases {
+            0 => writeln!(out)?,
+            more => writeln!(out, " (+{more} with the same code)")?,
+        }
+    }
+    Ok(())
+}
+
+fn describe(listing: &Listing<'_>) -> String {
+    let count = listing.methods.methods().len();
+    let mut text = format!("{}: {}, {count} precompiled methods", listing.path, listing.assembly());
+    if let Some(format) = listing.format() {
+        text.push_str(&format!(", ReadyToRun {format}"));
+    }
+    if let Some(base) = listing.base {
+        text.push_str(&format!(", loaded at {:#x}", base.0));
+    }
+    let damaged: u64 = listing.methods.problems().iter().map(|problem| u64::from(problem.count)).sum();
+    if damaged > 0 {
+        text.push_str(&format!(", {damaged} damaged table entries left out"));
+    }
+    text
+}
+
+/// One line of the list of images.
+pub(super) struct Summary {
+    pub(super) base: Option<u64>,
+    pub(super) size: u32,
+    pub(super) methods: usize,
+    pub(super) format: Option<String>,
+    pub(super) identity: String,
+    pub(super) path: String,
+}
+
+impl Summary {
+    pub(super) fn of(listing: &Listing<'_>) -> Self {
+        Self {
+            base: listing.base.map(|base| base.0),
+            size: listing.image.pe().image_size(),
+            methods: listing.methods.methods().len(),
+            format: listing.format(),
+            identity: listing.image.identity().to_string(),
+            path: listing.path.clone(),
+        }
+    }
+}
+
+/// Writes the list of images. Those without precompiled code have no version of its format.
+pub(super) fn write_summaries(out: &mut dyn Write, images: &[Summary]) -> io::Result<()> {
+    let loaded = images.iter().any(|image| image.base.is_some());
+    let base = |base: Option<u64>| match (loaded, base) {
+        (false, _) => String::new(),
+        (true, None) => format!("{:>12} ", "-"),
+        (true, Some(base)) => format!("{base:>12x} "),
+    };
+    let title = if loaded { format!("{:>12} ", "BASE") } else { String::new() };
+    writeln!(out, "{title}{:>8} {:>7} {:>5} {:36} PATH", "SIZE", "METHODS", "R2R", "MVID")?;
+    for image in images {
+        write!(out, "{}{:>8x} {:>7} ", base(image.base), image.size, image.methods)?;
+        let format = image.format.as_deref().unwrap_or("-");
+        writeln!(out, "{format:>5} {:36} {}", image.identity, visible(&image.path))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,316 @@
+//! Whole frameworks: what other readers found in them, and what lies between methods.
+
+use strata_address::Rva;
+use strata_clrimage::{Image, Layout, MethodSource, MethodTable, Part, Place, SectionKind, ThunkKind};
+use strata_testkit::live::ImageSet;
+
+use crate::images::{for_each, mapped, named};
+
+/// What a table holds, in numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Totals {
+    definitions: usize,
+    instances: usize,
+    functions: usize,
+    methods: usize,
+}
+
+impl Totals {
+    fn of(table: &MethodTable) -> Self {
+        let mut totals = Self { functions: table.function_count(), methods: table.methods().len(), ..Self::default() };
+        for (_, source) in entries(table) {
+            match source {
+                MethodSource::Definition { .. } => totals.definitions += 1,
+                MethodSource::Instance { .. } => totals.instances += 1,
+            }
+        }
+        totals
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.definitions += other.definitions;
+        self.instances += other.instances;
+        self.functions += other.functions;
+        self.methods += other.methods;
+    }
+}
+
+/// Every entry point, aliases included, with its method's start and size.
+fn entries(table: &MethodTable) -> impl Iterator<Item = ((u32, u32), MethodSource)> + '_ {
+    table.methods().iter().flat_map(|method| {
+        let sources = std::iter::once(method.source).chain(table.aliases(method));
+        sources.map(|source| ((method.start, method.size), source))
+    })
+}
+
+/// A checksum over the ranges of all entry points.
+fn checksum(table: &MethodTable) -> u32 {
+    let mut crc = flate2::Crc::new();
+    for ((start, size), _) in entries(table) {
+        crc.update(format!("{start:X} {size:X}\n").as_bytes());
+    }
+    crc.sum()
+}
+
+/// Bytes of code, padding and constants left out.
+fn code_bytes(table: &MethodTable) -> usize {
+    let is_code = |rva: &u32| {
+        let place = table.lookup(Rva((*rva).into()));
+        matches!(place, Some(Place::Method { part: Part::Body | Part::Funclet(_), .. }))
+    };
+    table.methods().iter().map(|method| (method.start..method.start + method.size).filter(is_code).count()).sum()
+}
+
+/// Thunks follow each other to the end of their section, and each is known.
+fn check_thunks(what: &str, image: &Image<'_>, table: &MethodTable) {
+    let header = image.ready_to_run().map(|header| header.core());
+    let section = header.and_then(|header| header.section(SectionKind::DelayLoadMethodCallThunks));
+    let (Some(section), Some(first)) = (section, table.thunks().first()) else {
+        return assert_eq!((section, table.thunks()), (None, [].as_slice()), "{what}");
+    };
+    assert!(first.start <= section.rva && first.kind == ThunkKind::Jump, "{what}");
+    let mut next = first.start;
+    for thunk in table.thunks() {
+        assert_eq!(thunk.start, next, "{what}: {thunk}");
+        assert!(thunk.helper.is_some(), "{what}: {thunk}");
+        next += thunk.size;
+        let place = table.lookup(Rva((next - 1).into()));
+        assert_eq!(place, Some(Place::Thunk { thunk, offset: thunk.size - 1 }), "{what}");
+    }
+    assert_eq!(next, section.rva + section.size, "{what}");
+}
+
+fn table(file: &[u8]) -> MethodTable {
+    Image::parse(file, Layout::File).unwrap().methods().unwrap()
+}
+
+#[test]
+fn frameworks_have_the_methods_that_are_known() {
+    let check = |set: ImageSet, [images, with_code]: [usize; 2], expected: Totals| {
+        let (mut precompiled, mut code, mut totals) = (0, 0, Totals::default());
+        for_each(set, |name, file| {
+            let image = Image::parse(file, Layout::File).unwrap_or_else(|error| panic!("{set} {name}: {error}"));
+            let table = image.methods().unwrap();
+            assert!(table.problems().is_empty(), "{set} {name}: {:?}", table.problems());
+            check_thunks(&format!("{set} {name}"), &image, &table);
+            precompiled += usize::from(image.ready_to_run().is_some());
+            code += usize::from(table.function_count() != 0);
+            totals.add(&Totals::of(&table));
+        });
+        assert_eq!((precompiled, code, totals), (images, with_code, expected), "{set}");
+    };
+    let totals = |definitions, instances, functions, methods| Totals { definitions, instances, functions, methods };
+    check(ImageSet::Net3, [163, 100], totals(84_974, 44_903, 138_252, 129_782));
+    check(ImageSet::Net8, [89, 89], totals(78_333, 38_875, 126_855, 117_208));
+    check(ImageSet::Net9Loose, [197, 194], totals(118_645, 53_797, 186_855, 172_442));
+    check(ImageSet::Net10Compressed, [92, 92], totals(83_463, 53_571, 148_195, 137_034));
+    check(ImageSet::Net8Arm64, [89, 89], totals(79_266, 38_747, 127_674, 118_013));
+    check(ImageSet::Net10Mac, [92, 92], totals(83_310, 53_520, 147_456, 136_830));
+    check(ImageSet::Net10Trimmed, [0, 0], Totals::default());
+}
+
+#[test]
+fn images_have_the_ranges_that_are_known() {
+    let check = |set: ImageSet, rows: &[(&str, Totals, usize, [u32; 2], u32)]| {
+        let names: Vec<&str> = rows.iter().map(|(name, ..)| *name).collect();
+        let images = named(set, &names);
+        for (name, totals, code, [first, end], crc) in rows {
+            let file = &images[*name];
+            let table = table(file);
+            assert_eq!(Totals::of(&table), *totals, "{set} {name}");
+            assert_eq!(code_bytes(&table), *code, "{set} {name}");
+            let (begin, last) = (table.methods().first().unwrap(), table.methods().last().unwrap());
+            assert_eq!([begin.start, last.start + last.size], [*first, *end], "{set} {name}");
+            assert_eq!(checksum(&table), *crc, "{set} {name}");
+
+            let memory = mapped(file);
+            let image = Image::parse(&memory, Layout::Memory).unwrap();
+            let as_mapped = image.methods().unwrap();
+            assert_eq!(as_mapped.methods(), table.methods(), "{set} {name}");
+            assert_eq!(as_mapped.thunks(), table.thunks(), "{set} {name}");
+            assert_eq!(as_mapped.problems(), [], "{set} {name}");
+            assert_eq!(image.identity(), Image::parse(file, Layout::File).unwrap().identity(), "{set} {name}");
+        }
+    };
+    let core = "System.Private.CoreLib";
+    let totals = |definitions, instances, functions, methods| Totals { definitions, instances, functions, methods };
+    check(
+        ImageSet::Net3,
+        &[
+            (core, totals(16233, 12192, 29855, 28330), 3_397_638, [0x38_9190, 0x6f_c34e], 0x5748_3fb3),
+            ("System.Linq", totals(83, 902, 1164, 985), 142_656, [0x4_68c0, 0x6_b240], 0x8b7c_c887),
+        ],
+    );
+    check(
+        ImageSet::Net8,
+        &[
+            (core, totals(19590, 16355, 37544, 35945), 4_060_709, [0x10_a520, 0x52_ef26], 0xafa1_623a),
+            ("System.Linq", totals(79, 1338, 1552, 1417), 152_919, [0x1_a230, 0x4_2183], 0xe262_ab45),
+            ("System.Text.Json", totals(2111, 954, 3233, 3065), 452_378, [0x2_e2e0, 0xa_29ae], 0xbb5d_2ffc),
+            ("System.Console", totals(352, 1, 402, 353), 49_204, [0x1_50d0, 0x2_1a6b], 0xf5fd_38e7),
+        ],
+    );
+    check(
+        ImageSet::Net9Loose,
+        &[
+            (core, totals(20769, 24767, 47301, 45536), 4_949_746, [0x11_a7c0, 0x62_8d35], 0xf923_0e02),
+            ("System.Linq", totals(72, 1409, 1679, 1481), 209_306, [0x1_dbd0, 0x5_36f3], 0x6a5f_7691),
+        ],
+    );
+    check(
+        ImageSet::Net10Compressed,
+        &[
+            (core, totals(21581, 27075, 50483, 48656), 5_148_793, [0x11_e270, 0x66_2015], 0x5317_eb7c),
+            ("System.Text.Json", totals(2518, 1897, 4677, 4415), 615_001, [0x3_6820, 0xd_510e], 0xd077_2fb5),
+        ],
+    );
+    check(
+        ImageSet::Net8Arm64,
+        &[
+            (core, totals(19902, 16224, 37725, 36126), 5_846_932, [0x10_ca60, 0x6d_d5a0], 0x6f7e_b100),
+            ("System.Linq", totals(80, 1338, 1553, 1418), 232_420, [0x1_a870, 0x5_55f0], 0xf2d2_a280),
+        ],
+    );
+}
+
+#[test]
+fn sections_are_as_known() {
+    let check = |set: ImageSet, name: &str, image_size: u32, expected: [(&str, [u32; 4]); 3]| {
+        let images = named(set, &[name]);
+        let image = Image::parse(&images[name], Layout::File).unwrap();
+        let sections: Vec<(String, [u32; 4])> = image
+            .pe()
+            .sections()
+            .map(|section| {
+                let name = String::from_utf8_lossy(&section.name).trim_end_matches('\0').to_owned();
+                let places = [section.virtual_address, section.virtual_size, section.file_offset, section.file_size];
+                assert_eq!(section.is_executable, name == ".text");
+                let rva = image.pe().rva_of_file_offset(section.file_offset.into());
+                assert_eq!(rva, Some(Rva(section.virtual_address.into())));
+                (name, places)
+            })
+            .collect();
+        let expected: Vec<(String, [u32; 4])> =
+            expected.into_iter().map(|(name, places)| (name.to_owned(), places)).collect();
+        assert_eq!((image.pe().image_size(), sections), (image_size, expected), "{set} {name}");
+    };
+    check(
+        ImageSet::Net3,
+        "System.Private.CoreLib",
+        0x8e_b600,
+        [
+            (".data", [0x1_0200, 0x2_2ed0, 0x200, 0x2_3000]),
+            (".text", [0x4_3200, 0x89_1643, 0x2_3200, 0x89_1800]),
+            (".reloc", [0x8e_4a00, 0x6bb4, 0x8b_4a00, 0x6c00]),
+        ],
+    );
+    check(
+        ImageSet::Net8,
+        "System.Linq",
+        0xc_ee00,
+        [
+            (".text", [0x1_0200, 0x5_865c, 0x200, 0x5_8800]),
+            (".data", [0x8_8a00, 0x2_52b1, 0x5_8a00, 0x2_5400]),
+            (".reloc", [0xc_de00, 0xef0, 0x7_de00, 0x1000]),
+        ],
+    );
+    check(
+        ImageSet::Net8Arm64,
+        "System.Private.CoreLib",
+        0xdd_8400,
+        [
+            (".text", [0x1_0200, 0xad_bba8, 0x200, 0xad_bc00]),
+            (".data", [0xb0_be00, 0x2a_2da5, 0xad_be00, 0x2a_2e00]),
+            (".reloc", [0xdc_ec00, 0x96e4, 0xd7_ec00, 0x9800]),
+        ],
+    );
+}
+
+#[test]
+fn code_between_methods_is_labelled() {
+    let check = |set: ImageSet, name: &str, expected: &[(u32, &str)]| {
+        let images = named(set, &[name]);
+        let table = table(&images[name]);
+        let found: Vec<(u32, String)> = table.thunks().iter().map(|thunk| (thunk.start, thunk.to_string())).collect();
+        let expected: Vec<(u32, String)> =
+            expected.iter().map(|(start, label)| (*start, (*label).to_owned())).collect();
+        assert_eq!(found, expected, "{set} {name}");
+    };
+    let core = "System.Private.CoreLib";
+    check(
+        ImageSet::Net8,
+        core,
+        &[
+            (0x53_a868, "[R2R helper jump: PersonalityRoutine]"),
+            (0x53_a870, "[R2R helper jump: PersonalityRoutineFilterFunclet]"),
+            (0x53_a878, "[R2R delay-load: DelayLoad_Helper_Obj]"),
+            (0x53_a888, "[R2R delay-load: DelayLoad_Helper]"),
+            (0x53_a898, "[R2R delay-load: DelayLoad_Helper_Obj]"),
+            (0x53_a8a8, "[R2R delay-load: DelayLoad_Helper_ObjObj]"),
+            (0x53_a8b8, "[R2R delay-load: DelayLoad_MethodCall]"),
+            (0x53_a8c8, "[R2R delay-load: DelayLoad_MethodCall]"),
+            (0x53_a8d8, "[R2R delay-load: DelayLoad_MethodCall]"),
+        ],
+    );
+    check(
+        ImageSet::Net3,
+        core,
+        &[
+            (0x4_39bb, "[R2R helper jump: PersonalityRoutine]"),
+            (0x4_39c1, "[R2R helper jump: PersonalityRoutineFilterFunclet]"),
+            (0x4_39c7, "[R2R delay-load: DelayLoad_Helper]"),
+            (0x4_39d7, "[R2R helper jump: RngChkFail]"),
+            (0x4_39dd, "[R2R helper jump: Throw]"),
+            (0x4_39e3, "[R2R helper jump: FailFast]"),
+            (0x4_39e9, "[R2R helper jump: Overflow]"),
+            (0x4_39ef, "[R2R delay-load: GetString]"),
+            (0x4_39fc, "[R2R delay-load: DelayLoad_Helper_ObjObj]"),
+            (0x4_3a0c, "[R2R delay-load: DelayLoad_Helper_Obj]"),
+            (0x4_3a1c, "[R2R helper jump: Rethrow]"),
+            (0x4_3a22, "[R2R delay-load: DelayLoad_MethodCall]"),
+            (0x4_3a32, "[R2R delay-load: DelayLoad_MethodCall]"),
+        ],
+    );
+    check(
+        ImageSet::Net8Arm64,
+        core,
+        &[
+            (0x6e_8e98, "[R2R helper jump: PersonalityRoutine]"),
+            (0x6e_8eac, "[R2R helper jump: PersonalityRoutineFilterFunclet]"),
+            (0x6e_8ec0, "[R2R delay-load: DelayLoad_Helper_Obj]"),
+            (0x6e_8ee8, "[R2R delay-load: DelayLoad_Helper]"),
+            (0x6e_8f10, "[R2R delay-load: DelayLoad_Helper_Obj]"),
+            (0x6e_8f38, "[R2R delay-load: DelayLoad_Helper_ObjObj]"),
+            (0x6e_8f60, "[R2R delay-load: DelayLoad_MethodCall]"),
+            (0x6e_8f88, "[R2R delay-load: DelayLoad_MethodCall]"),
+        ],
+    );
+}
+
+#[test]
+fn every_byte_of_every_method_is_found() {
+    for set in [ImageSet::Net3, ImageSet::Net8, ImageSet::Net8Arm64] {
+        let images = named(set, &["System.Private.CoreLib"]);
+        let table = table(&images["System.Private.CoreLib"]);
+        let mut methods = table.methods().iter().peekable();
+        while let Some(method) = methods.next() {
+            let end = method.start + method.size;
+            let next = methods.peek().map_or(end, |next| next.start);
+            let at = |rva: u32| match table.lookup(Rva(rva.into())) {
+                Some(Place::Method { method: found, part, offset }) => {
+                    assert_eq!((found.start, offset), (method.start, rva - method.start), "{set} {rva:x}");
+                    part
+                }
+                other => panic!("{set} {rva:x}: {other:?}"),
+            };
+            assert_eq!(at(method.start), Part::Body);
+            assert_eq!(at(method.start + method.body_size - 1), Part::Body);
+            let is_whole = method.functions == 1;
+            assert_eq!(matches!(at(end - 1), Part::Funclet(Some(_))), !is_whole, "{set} {method:x?}");
+            (end..next).for_each(|rva| assert_eq!(at(rva), Part::Gap));
+        }
+        assert_eq!(table.lookup(Rva(0)), None);
+        assert_eq!(table.lookup(Rva(u64::MAX)), None);
+        assert_eq!(table.lookup(Rva((table.methods()[0].start - 1).into())), None);
+    }
+}

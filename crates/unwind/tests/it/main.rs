@@ -1,0 +1,3 @@
+//! Tests on real images.
+
+mod ready_to_run;
