@@ -297,7 +297,10 @@ impl ManagedReader {
                 None => history.add_before(range, code),
             }
             method.module = modules.get(&module_id).cloned();
-            method.il.map = il_maps.get(&(range, method_id)).cloned();
+            method.il.map = il_maps.get(&(range, method_id)).map(|map| match method.kind {
+                CodeKind::Jit(Tier::OptimizedTier1OSR) => il_map::of_replacement(map),
+                _ => Rc::clone(map),
+            });
             methods.push(method);
         }
         for (at, range) in unloads {

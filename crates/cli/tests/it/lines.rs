@@ -4,7 +4,7 @@ use crate::support::{Scratch, record, report, run};
 use crate::workload::{PerfMap, ShortFolder, on_each_runtime, profile, start};
 use std::collections::BTreeMap;
 use std::path::Path;
-use strata_profile::{Found, Profile};
+use strata_profile::{CodeKind, Profile, Tier};
 use strata_testkit::live::Runtime;
 
 on_each_runtime!(check);
@@ -40,29 +40,28 @@ fn check(runtime: Runtime) {
     assert!(busy.keys().flatten().all(|line| inside.contains(line)), "{runtime}: {busy:?} outside of the method");
 
     let callers = lines_of(&profile, "Lines.Main(", false);
-    println!("{runtime}: Main calls from lines {callers:?}");
     let total: u64 = callers.values().sum();
+    println!("{runtime}: Main calls from lines {callers:?}");
     let called = callers.get(&Some(marks["call"])).copied().unwrap_or_default();
-    // A body that takes over in the middle of the loop may have no row of its own for the call in the runtime's map.
-    assert!(called * 2 > total, "{runtime}: {called} of {total} calls from {}: {callers:?}", marks["call"]);
-    let inside = marks["call"] - 9..=marks["call"] + 8;
-    assert!(callers.keys().flatten().all(|line| inside.contains(line)), "{runtime}: {callers:?} outside of the method");
+    assert!(total > 100 && called * 100 >= total * 95, "{runtime}: {called} of {total} from the call: {callers:?}");
     check_outputs(&path, &scratch, marks["busy-divide"]);
 }
 
-/// How often a method's frames were on which line, as the leaf or as a caller.
+/// How often a method's frames were on which line, as the leaf or as the caller of the leaf.
 fn lines_of(profile: &Profile, name: &str, as_leaf: bool) -> BTreeMap<Option<u32>, u64> {
     let mut lines = BTreeMap::new();
     for stack in profile.samples.iter().filter_map(|sample| sample.stack) {
-        let frames = profile.frames_from_leaf(stack).map(|id| (id, profile.frames[id]));
-        for (id, frame) in frames.filter(|(_, frame)| (frame.found == Found::Ip) == as_leaf) {
-            if profile.function_of(id).name.starts_with(name) {
-                if let Some(line) = frame.line {
-                    assert_eq!(profile.source_files[line.file].path, "/_/Lines.cs");
-                }
-                *lines.entry(frame.line.map(|line| line.line.get())).or_default() += 1;
-            }
+        let mut frames = profile.frames_from_leaf(stack);
+        let Some(id) = frames.nth(if as_leaf { 0 } else { 1 }) else { continue };
+        let (function, frame) = (profile.function_of(id), profile.frames[id]);
+        // A body that takes over in the middle of a loop has no row for each statement in the runtime's map.
+        if !function.name.starts_with(name) || function.kind == CodeKind::Jit(Tier::OptimizedTier1OSR) {
+            continue;
         }
+        if let Some(line) = frame.line {
+            assert_eq!(profile.source_files[line.file].path, "/_/Lines.cs");
+        }
+        *lines.entry(frame.line.map(|line| line.line.get())).or_default() += 1;
     }
     lines
 }

@@ -71,7 +71,7 @@ fn images_are_recognised_as_they_are_copied() {
     let found: BTreeSet<_> = frames
         .filter(|frame| {
             let module = profile.function_of(*frame).module;
-            module.is_some_and(|module| profile.modules[module].name == "System.Private.CoreLib.dll")
+            module.is_some_and(|module| profile.modules[module].name == "System.Private.CoreLib")
         })
         .map(|frame| profile.frames[frame].found.label())
         .collect();

@@ -27,6 +27,16 @@ fn map_of(event: &MethodIlMap<'_>) -> IlMap {
     map.into()
 }
 
+/// The map of a body that takes over in the middle of a method. What comes first in it is no beginning of the method, and
+/// the JIT forgets which IL it is entered at.
+pub(super) fn of_replacement(map: &IlMap) -> IlMap {
+    let entry = |row: &NativeMapping| match row.il_offset {
+        IlOffset::Prolog => NativeMapping { il_offset: IlOffset::NoMapping, ..*row },
+        _ => *row,
+    };
+    map.iter().map(entry).collect()
+}
+
 /// Brings maps and bodies together. A map does not say where its body is: it comes right behind the event of a body that
 /// was loaded, and right before that of one that is listed or goes, from the same thread.
 #[derive(Debug, Default)]

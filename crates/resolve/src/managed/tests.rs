@@ -126,7 +126,14 @@ fn maps_find_their_bodies_by_thread_and_neighbourhood() {
         let (thread, metadata, payload) = event;
         sequence[usize::try_from(thread).unwrap()] += 1;
         let sequence_number = sequence[usize::try_from(thread).unwrap()];
-        let blob = Blob { metadata, payload, sequence: sequence_number, capture_thread: thread, time: 2_000, ..Blob::default() };
+        let blob = Blob {
+            metadata,
+            payload,
+            sequence: sequence_number,
+            capture_thread: thread,
+            time: 2_000,
+            ..Blob::default()
+        };
         (blobs.with(blob), sequence)
     });
     let stream = Stream::with_trace().metadata(&definitions).events(&blobs.0).end();
