@@ -9,8 +9,9 @@ use strata_profile::Timestamp;
 /// Names one body of code: a row of whatever table the history's maker keeps.
 pub type CodeId = u32;
 
-/// A body may run a moment before the event that announces it has its time.
-const EARLY_NS: u64 = 1_000_000;
+/// How long a body may run before the event that announces it has its time: the thread that compiled it, in the background
+/// since tiers exist, may be kept waiting between making the body callable and telling of it.
+const EARLY_NS: u64 = 1_000_000_000;
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl CodeHistory {
                 alive.insert(range, code);
             }
         }
-        CodeCursor { alive, changes: self.changes, next: 0, now: Timestamp(0) }
+        CodeCursor { alive, changes: self.changes, ..CodeCursor::default() }
     }
 }
 
@@ -67,22 +68,42 @@ pub struct CodeCursor {
     alive: RangeMap<CodeId>,
     changes: Vec<Change>,
     next: usize,
-    now: Timestamp,
+    /// What will be announced soon, of several over one address the first.
+    upcoming: RangeMap<CodeId>,
+    /// The first change that is not looked at for `upcoming` yet.
+    ahead: usize,
 }
 
 impl CodeCursor {
     /// Moves to a moment; returns whether anything changed.
     pub fn advance(&mut self, to: Timestamp) -> bool {
         let from = self.next;
-        self.now = self.now.max(to);
+        self.look_ahead(to);
         while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= to) {
             match change.what {
-                What::Load(range, code) => drop(self.alive.insert(range, code)),
+                What::Load(range, code) => {
+                    drop(self.alive.insert(range, code));
+                    if self.upcoming.get(range.start()).is_some_and(|(_, upcoming)| *upcoming == code) {
+                        drop(self.upcoming.remove(range));
+                    }
+                }
                 What::Unload(range) => drop(self.alive.remove(range)),
             }
             self.next = self.next.saturating_add(1);
         }
         self.next != from
+    }
+
+    fn look_ahead(&mut self, now: Timestamp) {
+        let limit = Timestamp(now.0.saturating_add(EARLY_NS));
+        while let Some(change) = self.changes.get(self.ahead).filter(|change| change.at <= limit) {
+            if let What::Load(range, code) = change.what
+                && !self.upcoming.overlaps(&range)
+            {
+                self.upcoming.insert(range, code);
+            }
+            self.ahead = self.ahead.saturating_add(1);
+        }
     }
 
     /// Moves to a moment from which on nothing of what was there before is there.
@@ -91,24 +112,16 @@ impl CodeCursor {
         self.alive = RangeMap::default();
     }
 
-    /// The code at an address at the moment the cursor stands at, with its range.
+    /// The code at an address at the moment the cursor stands at, with its range: what is alive, or else what is announced
+    /// a moment later. Code that runs is there: where nothing is known yet, it is what will be told of next.
     pub fn look_up(&self, address: Avma) -> Option<(AvmaRange, CodeId)> {
-        self.alive.get(address).map(|(range, code)| (range, *code)).or_else(|| self.about_to_load(address))
+        let found = self.alive.get(address).or_else(|| self.upcoming.get(address));
+        found.map(|(range, code)| (range, *code))
     }
 
     /// All code at the moment the cursor stands at, in the order of addresses.
     pub fn alive(&self) -> impl Iterator<Item = (AvmaRange, CodeId)> {
         self.alive.iter().map(|(range, code)| (range, *code))
-    }
-
-    /// Code whose announcement bears a time just after now.
-    fn about_to_load(&self, address: Avma) -> Option<(AvmaRange, CodeId)> {
-        let limit = self.now.0.saturating_add(EARLY_NS);
-        let upcoming = self.changes.get(self.next..)?;
-        upcoming.iter().take_while(|change| change.at.0 <= limit).find_map(|change| match change.what {
-            What::Load(range, code) if range.contains(address) => Some((range, code)),
-            _ => None,
-        })
     }
 }
 
@@ -125,7 +138,7 @@ mod tests {
         let mut history = CodeHistory::default();
         history.add_before(range(0x1000, 0x100), 1);
         history.add_before(range(0x1080, 0x100), 9);
-        history.add_load(Timestamp(50_000_000), range(0x1040, 0x20), 3);
+        history.add_load(Timestamp(5_000_000_000), range(0x1040, 0x20), 3);
         history.add_load(Timestamp(20_000_000), range(0x1000, 0x80), 2);
         history.add_unload(Timestamp(30_000_000), range(0x1000, 0x80));
         let mut cursor = history.cursor();
@@ -138,8 +151,28 @@ mod tests {
         assert_eq!(at(20, 0x1040), Some(2), "loaded");
         assert_eq!(at(20, 0x1090), Some(1), "the part that was not covered is still there");
         assert_eq!(at(30, 0x1040), None, "unloaded");
-        assert_eq!(at(49, 0x1040), Some(3), "announced within a millisecond");
-        assert_eq!(at(60, 0x105f), Some(3));
-        assert_eq!(at(60, 0x1060), None);
+        assert_eq!(at(4_500, 0x1040), Some(3), "announced soon");
+        assert_eq!(at(6_000, 0x105f), Some(3));
+        assert_eq!(at(6_000, 0x1060), None);
+    }
+
+    #[test]
+    fn code_may_run_before_it_is_announced() {
+        let mut history = CodeHistory::default();
+        history.add_load(Timestamp(900_000_000), range(0x1000, 0x100), 1);
+        history.add_unload(Timestamp(950_000_000), range(0x1000, 0x100));
+        history.add_load(Timestamp(1_000_000_000), range(0x1000, 0x100), 2);
+        history.add_load(Timestamp(2_500_000_000), range(0x3000, 0x100), 3);
+        let mut cursor = history.cursor();
+        let mut at = |milliseconds: u64, address| {
+            cursor.advance(Timestamp(milliseconds * 1_000_000));
+            cursor.look_up(Avma(address)).map(|(_, code)| code)
+        };
+        assert_eq!(at(1, 0x1000), Some(1), "of two that come, the first");
+        assert_eq!(at(1, 0x3000), None, "not for any length of time");
+        assert_eq!(at(900, 0x10ff), Some(1));
+        assert_eq!(at(1_000, 0x1000), Some(2));
+        assert_eq!(at(1_500, 0x3000), Some(3));
+        assert_eq!(at(2_600, 0x3000), Some(3));
     }
 }

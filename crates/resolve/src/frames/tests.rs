@@ -157,11 +157,11 @@ fn an_image_that_can_be_read_knows_better_than_the_runtimes_list() {
 fn a_method_that_was_not_there_yet_is_looked_up_again() {
     const MS: u64 = 1_000_000;
     let mut history = CodeHistory::default();
-    history.add_load(Timestamp(50 * MS), method_range(), 0);
+    history.add_load(Timestamp(5_000 * MS), method_range(), 0);
     let mut namer = namer(Home::Memory, history);
     map(&mut namer, "//anon", 0);
     let mut builder = ProfileBuilder::new(RecordingInfo::default());
-    let frames = [10 * MS, 50 * MS - MS / 2, 60 * MS].map(|at| {
+    let frames = [10 * MS, 4_900 * MS, 5_100 * MS].map(|at| {
         namer.advance(PID, Timestamp(at));
         namer.user(&mut builder, PID, Avma(PAGE + 0x10), Found::Ip)
     });

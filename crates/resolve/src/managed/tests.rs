@@ -35,15 +35,15 @@ fn check(bodies: Vec<Body>, expected: &[(u64, Option<&str>)]) {
 fn a_body_keeps_its_name_until_another_is_born_in_its_place() {
     use NameSource::{JitEvent, Rundown, Snapshot};
     let (a, b) = (|source| body("A", 0x1000, None, source), |born, source| body("B", 0x1000, born, source));
-    check(vec![b(Some(50), JitEvent), a(Snapshot)], &[(10, Some("A")), (50, Some("B")), (90, Some("B"))]);
+    check(vec![b(Some(5_000), JitEvent), a(Snapshot)], &[(10, Some("A")), (5_000, Some("B")), (9_000, Some("B"))]);
     // The list at the end tells of B once more, and of A never: B is still not from before its birth.
-    check(vec![b(Some(50), JitEvent), b(None, Rundown)], &[(10, None), (50, Some("B"))]);
+    check(vec![b(Some(5_000), JitEvent), b(None, Rundown)], &[(10, None), (5_000, Some("B"))]);
     check(
-        vec![b(Some(50), JitEvent), b(None, Rundown), a(Snapshot), a(Rundown)],
-        &[(10, Some("A")), (50, Some("B")), (90, Some("B"))],
+        vec![b(Some(5_000), JitEvent), b(None, Rundown), a(Snapshot), a(Rundown)],
+        &[(10, Some("A")), (5_000, Some("B")), (9_000, Some("B"))],
     );
     // Without any birth the list at the beginning knows better what was there before than the one at the end.
-    check(vec![b(None, Rundown), a(Snapshot)], &[(10, Some("A")), (90, Some("A"))]);
+    check(vec![b(None, Rundown), a(Snapshot)], &[(10, Some("A")), (9_000, Some("A"))]);
     check(vec![b(None, JitEvent), a(Snapshot)], &[(10, Some("A"))]);
 }
 
@@ -51,7 +51,7 @@ fn a_body_keeps_its_name_until_another_is_born_in_its_place() {
 fn another_program_under_the_same_number_has_none_of_the_code() {
     let code = |began| {
         let bodies =
-            vec![body("A", 0x1000, None, NameSource::Snapshot), body("B", 0x1000, Some(80), NameSource::JitEvent)];
+            vec![body("A", 0x1000, None, NameSource::Snapshot), body("B", 0x1000, Some(8_000), NameSource::JitEvent)];
         ManagedReader { bodies, began: Some(Timestamp(began * MS)), ..ManagedReader::default() }.finish()
     };
     let name = |code: &ManagedCode| code.look_up(Avma(0x1010)).map(|method| method.name.clone());
@@ -61,7 +61,7 @@ fn another_program_under_the_same_number_has_none_of_the_code() {
     assert_eq!(name(&attached).as_deref(), Some("A"));
     attached.end(Timestamp(20 * MS));
     assert_eq!(name(&attached), None);
-    attached.advance(Timestamp(80 * MS));
+    attached.advance(Timestamp(8_000 * MS));
     assert_eq!(name(&attached).as_deref(), Some("B"), "what is born later is there");
 
     let mut launched = code(30);
