@@ -144,8 +144,9 @@ pub(crate) struct ConvertArguments {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  strata images System.Private.CoreLib.dll\n  strata images 4242 --image Shop.Core\n  \
-                  strata images 4242 --perfmap -o /tmp/perf-4242.map    (then: perf report)\n\n\
-                  Numbers in text and maps are hexadecimal, in JSON decimal."
+                  strata images 4242 --perfmap -o /tmp/perf-4242.map\n\n\
+                  Numbers in text and maps are hexadecimal, in JSON decimal. perf itself looks into such a map only for \
+                  memory without a file: for code of the JIT when the program runs with DOTNET_EnableWriteXorExecute=0."
 )]
 pub(crate) struct ImagesArguments {
     /// An assembly, a single-file program, or the pid of a running process.

@@ -4,7 +4,6 @@ use super::listing::{Listing, Row};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
-use strata_clrimage::Names;
 
 /// Version of the JSON below; it grows when a field changes its meaning or goes.
 const VERSION: u32 = 1;
@@ -21,10 +20,10 @@ impl<'w> Document<'w> {
         Ok(Self { out, is_first: true })
     }
 
-    pub(super) fn image<'d>(&mut self, listing: &Listing<'d>, names: &Names<'_, 'd>) -> io::Result<()> {
+    pub(super) fn image(&mut self, listing: &Listing<'_>) -> io::Result<()> {
         self.out.write_all(if self.is_first { b"\n" } else { b",\n" })?;
         self.is_first = false;
-        serde_json::to_writer(&mut self.out, &OfImage { listing, names }).map_err(io::Error::from)
+        serde_json::to_writer(&mut self.out, &OfImage(listing)).map_err(io::Error::from)
     }
 
     pub(super) fn end(self) -> io::Result<()> {
@@ -32,14 +31,11 @@ impl<'w> Document<'w> {
     }
 }
 
-struct OfImage<'a, 'd, 'n> {
-    listing: &'a Listing<'d>,
-    names: &'a Names<'n, 'd>,
-}
+struct OfImage<'a, 'd>(&'a Listing<'d>);
 
-impl Serialize for OfImage<'_, '_, '_> {
+impl Serialize for OfImage<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { listing, names } = self;
+        let Self(listing) = self;
         let problems: Vec<_> = listing.methods.problems().iter().map(OfProblem::from).collect();
         let mut image = serializer.serialize_struct("image", 9)?;
         image.serialize_field("path", &listing.path)?;
@@ -48,7 +44,7 @@ impl Serialize for OfImage<'_, '_, '_> {
         image.serialize_field("ready_to_run", &listing.format())?;
         image.serialize_field("base", &listing.base.map(|base| base.0))?;
         image.serialize_field("size_bytes", &listing.image.pe().image_size())?;
-        image.serialize_field("methods", &Methods { listing, names })?;
+        image.serialize_field("methods", &Methods(listing))?;
         image.serialize_field("thunks", &Thunks(listing))?;
         image.serialize_field("damaged", &problems)?;
         image.end()
@@ -68,14 +64,11 @@ impl From<&strata_clrimage::Problem> for OfProblem {
     }
 }
 
-struct Methods<'a, 'd, 'n> {
-    listing: &'a Listing<'d>,
-    names: &'a Names<'n, 'd>,
-}
+struct Methods<'a, 'd>(&'a Listing<'d>);
 
-impl Serialize for Methods<'_, '_, '_> {
+impl Serialize for Methods<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.listing.rows(self.names).map(OfMethod::from))
+        self.0.with_names(|names| serializer.collect_seq(self.0.rows(names).map(OfMethod::from)))
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::source::Source;
 use std::fmt::Write as _;
+use std::io;
 use strata_address::Avma;
-use strata_clrimage::{Image, Layout, Method, MethodSource, MethodTable, NameError, Names};
+use strata_clrimage::metadata::Metadata;
+use strata_clrimage::{Assemblies, Image, Layout, Method, MethodSource, MethodTable, NameError, Names};
+use strata_resolve::files::FileBytes;
 use strata_resolve::method_display_name;
 
 /// One image, read.
@@ -14,6 +17,17 @@ pub(super) struct Listing<'d> {
     pub(super) base: Option<Avma>,
     pub(super) image: Image<'d>,
     pub(super) methods: MethodTable,
+    components: Vec<(&'d str, FileBytes)>,
+}
+
+/// The assemblies of a composite image, by simple name.
+struct Components<'l>(&'l [(&'l str, FileBytes)]);
+
+impl<'l> Assemblies<'l> for Components<'l> {
+    fn find(&self, simple_name: &str) -> Option<Metadata<'l>> {
+        let (_, bytes) = self.0.iter().find(|(name, _)| *name == simple_name)?;
+        Image::parse(bytes, Layout::File).ok()?.metadata().copied()
+    }
 }
 
 /// A method as it is listed.
@@ -30,7 +44,15 @@ impl<'d> Listing<'d> {
     pub(super) fn read(source: &Source<'d>) -> Result<Self, strata_clrimage::Error> {
         let image = Image::parse(source.bytes, Layout::File)?;
         let methods = image.methods()?;
-        Ok(Self { path: source.path.to_owned(), base: source.base, image, methods })
+        let components = (0..image.component_count()).filter_map(|index| {
+            let component = image.component(index).ok()?;
+            // Names come from the image: none leads out of its folder.
+            let is_file_name = !component.name.contains(['/', '\\']) && component.metadata.is_none();
+            let bytes = (source.beside)(&format!("{}.dll", component.name)).filter(|_| is_file_name)?;
+            Some((component.name, bytes))
+        });
+        let components = components.collect();
+        Ok(Self { path: source.path.to_owned(), base: source.base, image, methods, components })
     }
 
     /// Whether the file is one of .NET at all.
@@ -49,6 +71,16 @@ impl<'d> Listing<'d> {
     /// The version of the ReadyToRun format, such as `9.1`.
     pub(super) fn format(&self) -> Option<String> {
         self.image.ready_to_run().map(|header| format!("{}.{}", header.version().0, header.version().1))
+    }
+
+    /// Hands over what gives names to the methods.
+    pub(super) fn with_names<T>(&self, take: impl FnOnce(&Names<'_, '_>) -> T) -> T {
+        take(&self.image.names(&Components(&self.components)))
+    }
+
+    /// Hands over the methods in the order of their addresses, with their names as profiles show them.
+    pub(super) fn for_each_row(&self, mut take: impl FnMut(Row<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.with_names(|names| self.rows(names).try_for_each(&mut take))
     }
 
     /// The methods in the order of their addresses, with their names as profiles show them.

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
-use strata_clrimage::{NoAssemblies, map_lines};
+use strata_clrimage::map_lines;
 use strata_resolve::files::HostFiles;
 use text::Summary;
 
@@ -103,19 +103,18 @@ fn one(source: &Source<'_>, arguments: &ImagesArguments) -> Result<ExitCode, Fai
             "its methods are compiled while the program runs: strata record -p PID shows them",
         ));
     }
-    let names = listing.image.names(&NoAssemblies);
     deliver(arguments, |out| match Form::of(arguments) {
-        Form::Text => text::write_methods(out, &listing, &names),
+        Form::Text => text::write_methods(out, &listing),
         Form::Json => {
             let mut document = json::Document::begin(out)?;
-            document.image(&listing, &names)?;
+            document.image(&listing)?;
             document.end()
         }
         Form::Map if listing.base.is_some() => perf_map::write_image(out, &listing),
-        Form::Map => {
-            let mut lines = map_lines(&listing.image, &listing.methods, &names);
+        Form::Map => listing.with_names(|names| {
+            let mut lines = map_lines(&listing.image, &listing.methods, names);
             lines.try_for_each(|line| writeln!(out, "{}", strata_digest::visible(&line.to_string())))
-        }
+        }),
     })
 }
 
@@ -139,7 +138,7 @@ fn all(place: &mut Place<'_>, arguments: &ImagesArguments) -> Result<ExitCode, F
         }
         (Form::Json, _) => deliver(arguments, |out| {
             let mut document = json::Document::begin(out)?;
-            each_listing(place, |listing| document.image(listing, &listing.image.names(&NoAssemblies)))?;
+            each_listing(place, |listing| document.image(listing))?;
             document.end()
         }),
         (Form::Map, Place::Process(process)) => {

@@ -4,7 +4,6 @@ use super::listing::Listing;
 use crate::failure::Failure;
 use crate::say::say;
 use std::io::{self, Write};
-use strata_clrimage::NoAssemblies;
 use strata_digest::visible;
 use strata_profile::CodeKind;
 use strata_resolve::{JittedMethod, jitted_methods};
@@ -17,14 +16,12 @@ fn write_line(out: &mut dyn Write, start: u64, size: u64, name: &str, tier: &str
 /// The lines of an image: its methods, their cold parts, and the code between them and the runtime.
 pub(super) fn write_image(out: &mut dyn Write, listing: &Listing<'_>) -> io::Result<()> {
     let base = listing.base.map_or(0, |base| base.0);
-    let names = listing.image.names(&NoAssemblies);
     let at = |rva: u32| base.wrapping_add(rva.into());
-    for row in listing.rows(&names) {
+    listing.for_each_row(|row| {
         write_line(out, at(row.method.start), row.method.size.into(), &row.name, "PreJIT")?;
-        if let Some(cold) = row.method.cold {
-            write_line(out, at(cold.start), cold.size.into(), &row.name, "PreJit-cold")?;
-        }
-    }
+        let cold = row.method.cold;
+        cold.map_or(Ok(()), |cold| write_line(out, at(cold.start), cold.size.into(), &row.name, "PreJit-cold"))
+    })?;
     for thunk in listing.methods.thunks() {
         writeln!(out, "{:x} {:x} {thunk}", at(thunk.start), thunk.size)?;
     }

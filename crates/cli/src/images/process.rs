@@ -8,12 +8,13 @@ use std::path::Path;
 use strata_digest::visible;
 use strata_profile::Gap;
 use strata_resolve::ProcessImages;
-use strata_resolve::files::Files;
+use strata_resolve::files::{FilePath, Files};
 
 /// A process and what it has mapped as code.
 pub(super) struct Process<'f> {
     pid: u32,
     images: ProcessImages<'f>,
+    files: &'f dyn Files,
 }
 
 impl<'f> Process<'f> {
@@ -37,7 +38,7 @@ impl<'f> Process<'f> {
                 "it may have ended, or belong to another user: run strata as that user or as root",
             ));
         }
-        Ok(Self { pid, images })
+        Ok(Self { pid, images, files })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -46,10 +47,14 @@ impl<'f> Process<'f> {
 
     /// Hands over each image that is loaded.
     pub(super) fn for_each(&mut self, take: &mut Take<'_>) {
+        let (pid, files) = (self.pid, self.files);
         let mut flow = ControlFlow::Continue(());
         self.images.for_each(|image| {
             if flow.is_continue() {
-                flow = take(Ok(Source { path: image.path, bytes: image.bytes, base: Some(image.base) }));
+                let path = Path::new(image.path);
+                let beside = |name: &str| files.read(&FilePath::in_process(pid, path.with_file_name(name))).ok();
+                let base = Some(image.base);
+                flow = take(Ok(Source { path: image.path, bytes: image.bytes, base, beside: &beside }));
             }
         });
         for notice in self.images.take_notices() {

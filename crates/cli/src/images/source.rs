@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use strata_address::Avma;
 use strata_clrimage::bundle::{Bundle, Entry, EntryKind};
-use strata_resolve::files::{FileBytes, FileError, FilePath, Files};
+use strata_resolve::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
 
 /// What helps when a file is no image.
 pub(super) const HINT: &str = "an image is an assembly (.dll, .exe) or a single-file program";
 
-/// The bytes of an image.
+/// An image.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'d> {
     /// Path of the file; for an image in a single-file program, `PROGRAM!/PATH`.
@@ -20,6 +20,8 @@ pub(super) struct Source<'d> {
     pub(super) bytes: &'d [u8],
     /// Where it is loaded, in a process.
     pub(super) base: Option<Avma>,
+    /// Reads a file beside it, by its name.
+    pub(super) beside: &'d dyn Fn(&str) -> Option<FileBytes>,
 }
 
 impl Source<'_> {
@@ -38,11 +40,12 @@ pub(super) type Take<'t> = dyn FnMut(Result<Source<'_>, Failure>) -> ControlFlow
 pub(super) struct ImageFile<'p> {
     path: &'p Path,
     bytes: FileBytes,
+    files: &'p dyn Files,
 }
 
 impl<'p> ImageFile<'p> {
     /// Reads a file that the user named.
-    pub(super) fn read(path: &'p Path, files: &dyn Files) -> Result<Self, Failure> {
+    pub(super) fn read(path: &'p Path, files: &'p dyn Files) -> Result<Self, Failure> {
         let bytes = files.read(&FilePath::on_host(path)).map_err(|error| {
             let hint = match error {
                 FileError::NotFound { .. } => "a file, or the pid of a running process, is wanted",
@@ -50,7 +53,7 @@ impl<'p> ImageFile<'p> {
             };
             Failure::unreadable(error, hint)
         })?;
-        let file = Self { path, bytes };
+        let file = Self { path, bytes, files };
         if file.is_image() {
             return Ok(file);
         }
@@ -72,15 +75,20 @@ impl<'p> ImageFile<'p> {
     pub(super) fn for_each(&self, take: &mut Take<'_>) {
         let shown = self.path.to_string_lossy();
         if self.is_image() {
-            let _ = take(Ok(Source { path: &shown, bytes: &self.bytes, base: None }));
+            let beside = |name: &str| self.files.read(&FilePath::on_host(self.path.with_file_name(name))).ok();
+            let _ = take(Ok(Source { path: &shown, bytes: &self.bytes, base: None, beside: &beside }));
             return;
         }
         let Ok(Some(bundle)) = Bundle::find(&self.bytes) else { return };
+        let beside = |name: &str| {
+            let content = bundle.content(bundle.entry(name)?).ok()?;
+            Some(FileBytes::new(content.into_owned(), FileOrigin::Given))
+        };
         for entry in bundle.entries().iter().filter(|entry| may_be_image(entry)) {
             let path = format!("{shown}!/{}", entry.path);
             let content = bundle.content(entry);
             let source = match &content {
-                Ok(bytes) => Ok(Source { path: &path, bytes, base: None }),
+                Ok(bytes) => Ok(Source { path: &path, bytes, base: None, beside: &beside }),
                 Err(error) => Err(Failure::unreadable(format_args!("{path}: {error}"), HINT)),
             };
             if take(source).is_break() {

@@ -2,32 +2,29 @@
 
 use super::listing::Listing;
 use std::io::{self, Write};
-use strata_clrimage::Names;
 use strata_digest::visible;
 
 /// Writes the methods of one image. Addresses are those of the process where the image is loaded in one, else relative to
 /// the image's base.
-pub(super) fn write_methods(out: &mut dyn Write, listing: &Listing<'_>, names: &Names<'_, '_>) -> io::Result<()> {
+pub(super) fn write_methods(out: &mut dyn Write, listing: &Listing<'_>) -> io::Result<()> {
     writeln!(out, "# {}", visible(&describe(listing)))?;
     let address = if listing.base.is_some() { "ADDRESS" } else { "RVA" };
     let width = if listing.base.is_some() { 12 } else { 8 };
     writeln!(out, "{address:>width$} {:>6} {:>width$} {:>6} {:>8} NAME", "SIZE", "COLD", "SIZE", "TOKEN")?;
     let base = listing.base.map_or(0, |base| base.0);
     let hex = |rva: u32| format!("{:x}", base.wrapping_add(rva.into()));
-    for row in listing.rows(names) {
-        let (cold, cold_size) = row
-            .method
-            .cold
-            .map_or_else(|| ("-".into(), "-".into()), |cold| (hex(cold.start), format!("{:x}", cold.size)));
+    listing.for_each_row(|row| {
+        let cold = row.method.cold;
+        let [cold_start, cold_size] = [cold.map(|cold| hex(cold.start)), cold.map(|cold| format!("{:x}", cold.size))]
+            .map(|text| text.unwrap_or_else(|| "-".to_owned()));
         let start = hex(row.method.start);
-        write!(out, "{start:>width$} {:>6x} {cold:>width$} {cold_size:>6} {:08x} ", row.method.size, row.token)?;
-        write!(out, "{}", visible(&row.name))?;
+        write!(out, "{start:>width$} {:>6x} {cold_start:>width$} {cold_size:>6} ", row.method.size)?;
+        write!(out, "{:08x} {}", row.token, visible(&row.name))?;
         match row.aliases {
-            0 => writeln!(out)?,
-            more => writeln!(out, " (+{more} with the same code)")?,
+            0 => writeln!(out),
+            more => writeln!(out, " (+{more} with the same code)"),
         }
-    }
-    Ok(())
+    })
 }
 
 fn describe(listing: &Listing<'_>) -> String {

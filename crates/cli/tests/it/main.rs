@@ -4,6 +4,7 @@ mod arrows;
 mod attach;
 mod crash;
 mod faults;
+mod images;
 mod launch;
 mod lines;
 mod named_code;
