@@ -141,13 +141,13 @@ fn more_thunks_and_import_sections_than_any_image_has() {
     // Sections of no cells, which each thunk would be looked for in.
     let sections = |count: usize| vec![0; count * 20];
     // A jump through the cell behind it.
-    let thunks = [0xff, 0x25, 0, 0, 0, 0].repeat(300_000);
+    let thunks = [0xff, 0x25, 0, 0, 0, 0].repeat(50_000);
     let changed = |sections: Vec<u8>| {
         let content = [(101, sections), (106, thunks.clone())].into();
         let built = Image { changes: Changes { content, ..Changes::default() }, ..samples::single() }.build();
         assert_eq!(ask(&built.file, Layout::File), 26);
         let table = strata_clrimage::Image::parse(&built.file, Layout::File).unwrap().methods().unwrap();
-        assert_eq!(table.thunks().len(), 300_000);
+        assert_eq!(table.thunks().len(), 50_000);
         table.problems().iter().map(|problem| problem.kind).collect::<Vec<_>>()
     };
     assert_eq!(changed(sections(64)), []);
