@@ -60,6 +60,6 @@ fuzz_target!(|bytes: &[u8]| {
         let names = Names::from_metadata(own, Some(metadata), format, &others);
         let Ok(name) = names.of_signature(instance) else { continue };
         let _ = (name.runtime_style(), name.event_style(), name.map_style());
-        let _ = (name.type_arguments(), name.constrained(), name.marks().count());
+        let _ = (name.type_arguments(), name.marks().count());
     }
 });

@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn look_around(image: &Image<'_>) {
     let pe = image.pe();
-    let _ = (image.identity(), image.unwind_tables(), image.manifest(), image.owner_composite(), pe.machine());
+    let _ = (image.identity(), image.manifest(), image.owner_composite(), pe.machine());
     for component in 0..image.component_count().min(MOST as u32) {
         let _ = image.component(component);
     }

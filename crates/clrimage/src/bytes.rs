@@ -2,6 +2,9 @@
 
 use crate::{Error, ErrorKind};
 
+/// Bytes of a text that ends with a zero. Compilers stop at 1023 characters for names; many things may have the same one.
+const LONGEST_TEXT: usize = 4096;
+
 /// A place in bytes; every read moves it forward, and a failed one says where it was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'d> {
@@ -85,10 +88,14 @@ impl<'d> Cursor<'d> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Bytes up to a zero, which is passed over.
+    /// Bytes up to a zero, which is passed over; at most 4096.
     pub(crate) fn zero_terminated(&mut self) -> Result<&'d [u8], Error> {
         let rest = self.rest();
-        let length = rest.iter().position(|byte| *byte == 0).ok_or_else(|| self.cut())?;
+        let looked_at = rest.get(..=LONGEST_TEXT).unwrap_or(rest);
+        let Some(length) = memchr::memchr(0, looked_at) else {
+            let is_too_long = rest.len() > LONGEST_TEXT;
+            return Err(if is_too_long { self.error(ErrorKind::TooLong { what: self.what }) } else { self.cut() });
+        };
         let text = self.take(length)?;
         self.take(1)?;
         Ok(text)
@@ -214,6 +221,24 @@ impl<'d> Nibbles<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts() {
+        let check = |bytes: &[u8], expected: Result<usize, ErrorKind>| {
+            let mut cursor = Cursor::new(bytes, "test");
+            let found = cursor.zero_terminated().map(<[u8]>::len).map_err(|error| error.kind);
+            assert_eq!(found, expected);
+            assert_eq!(cursor.offset(), expected.map_or(0, |length| length + 1));
+        };
+        check(b"\0", Ok(0));
+        check(b"text\0more", Ok(4));
+        check(b"text", Err(ErrorKind::Cut { what: "test" }));
+        let with = |length: usize| [vec![b'a'; length], vec![0]].concat();
+        check(&with(LONGEST_TEXT), Ok(LONGEST_TEXT));
+        check(&with(LONGEST_TEXT + 1), Err(ErrorKind::TooLong { what: "test" }));
+        check(&[b'a'; LONGEST_TEXT], Err(ErrorKind::Cut { what: "test" }));
+        check(&[b'a'; LONGEST_TEXT + 1], Err(ErrorKind::TooLong { what: "test" }));
+    }
 
     #[test]
     fn compressed_integers() {

@@ -14,7 +14,6 @@ const ROW: usize = 28;
 
 const CODE_VIEW: u32 = 2;
 const EMBEDDED_PDB: u32 = 17;
-const PDB_CHECKSUM: u32 = 19;
 const READY_TO_RUN_MAP: u32 = 21;
 
 /// The minor version of a CodeView entry that tells of a Portable PDB: "PM".
@@ -27,23 +26,19 @@ pub struct DebugDirectory<'d> {
     rows: &'d [u8],
 }
 
-/// The PDB that a compiler wrote beside an image.
+/// The Portable PDB that a compiler wrote beside an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeView<'d> {
-    /// First part of the PDB's identity.
+    /// First part of its identity.
     pub guid: Guid,
-    /// Second part of the identity of a Windows PDB; 1 for Portable PDBs.
-    pub age: u32,
-    /// Second part of the identity of a Portable PDB.
+    /// Second part of the identity.
     pub timestamp: u32,
-    /// Whether the PDB is a Portable one.
-    pub is_portable: bool,
     /// Where the compiler wrote it: a path of another machine, with either kind of slash, or a file name.
     pub path: &'d str,
 }
 
 impl<'d> CodeView<'d> {
-    /// What a Portable PDB must have as its [`id`](crate::pdb::Pdb::id) to belong to the image.
+    /// What the PDB must have as its [`id`](crate::pdb::Pdb::id) to belong to the image.
     #[must_use]
     pub fn pdb_id(&self) -> PdbId {
         PdbId::new(self.guid, self.timestamp)
@@ -54,15 +49,6 @@ impl<'d> CodeView<'d> {
     pub fn file_name(&self) -> &'d str {
         self.path.rsplit(['/', '\\']).next().unwrap_or(self.path)
     }
-}
-
-/// The hash of the PDB that a compiler wrote, with the PDB's identity in it taken as zeroes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PdbChecksum<'d> {
-    /// The algorithm's name, such as `SHA256`.
-    pub algorithm: &'d str,
-    /// The hash.
-    pub hash: &'d [u8],
 }
 
 /// The map of symbols that the precompiler can write beside an image.
@@ -95,21 +81,19 @@ impl<'d> DebugDirectory<'d> {
         Ok(Some(Self { pe: *pe, rows: pe.bytes_at(place.rva, place.size)? }))
     }
 
-    /// The PDB beside the image: the Portable one if there are several.
+    /// The Portable PDB beside the image; Windows PDBs are passed over.
     ///
-    /// Data: `RSDS`, GUID, `u32 age`, path in UTF-8 with a zero behind it.
+    /// Data: `RSDS`, GUID, `u32` that is 1, path in UTF-8 with a zero behind it.
     ///
     /// # Errors
     /// The entry's data is not in the image or not of this form.
     pub fn code_view(&self) -> Result<Option<CodeView<'d>>, Error> {
-        let chosen = self.rows_of(CODE_VIEW).find(|row| row.minor == PORTABLE);
-        let Some(row) = chosen.or_else(|| self.rows_of(CODE_VIEW).next()) else { return Ok(None) };
+        let Some(row) = self.rows_of(CODE_VIEW).find(|row| row.minor == PORTABLE) else { return Ok(None) };
         let mut cursor = self.data(&row, "CodeView entry")?;
         expect(&mut cursor, *b"RSDS", "a CodeView entry")?;
         let guid = Guid(cursor.take(16)?.try_into().unwrap_or_default());
-        let age = cursor.u32()?;
-        let path = text(&mut cursor)?;
-        Ok(Some(CodeView { guid, age, timestamp: row.timestamp, is_portable: row.minor == PORTABLE, path }))
+        cursor.take(4)?;
+        Ok(Some(CodeView { guid, timestamp: row.timestamp, path: text(&mut cursor)? }))
     }
 
     /// The Portable PDB inside of the image, inflated, or `None` when there is none.
@@ -126,19 +110,6 @@ impl<'d> DebugDirectory<'d> {
         let size = cursor.u32()?;
         let offset = u64::try_from(cursor.offset()).unwrap_or(u64::MAX);
         inflate(cursor.rest(), size.into(), offset).map(Some)
-    }
-
-    /// The hash of the PDB, or `None` when the compiler told none.
-    ///
-    /// Data: name of the algorithm with a zero behind it, hash.
-    ///
-    /// # Errors
-    /// The entry's data is not in the image or not of this form.
-    pub fn pdb_checksum(&self) -> Result<Option<PdbChecksum<'d>>, Error> {
-        let Some(row) = self.rows_of(PDB_CHECKSUM).next() else { return Ok(None) };
-        let mut cursor = self.data(&row, "PDB checksum")?;
-        let algorithm = text(&mut cursor)?;
-        Ok(Some(PdbChecksum { algorithm, hash: cursor.rest() }))
     }
 
     /// What the precompiler says of its map of symbols, or `None` in images from before .NET 6.

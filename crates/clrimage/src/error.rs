@@ -42,6 +42,12 @@ pub enum ErrorKind {
         /// The value found.
         value: u64,
     },
+    /// A text is longer than any compiler writes.
+    #[error("{what} is too long")]
+    TooLong {
+        /// The text.
+        what: &'static str,
+    },
     /// Something is nested deeper than any compiler writes.
     #[error("{what} is nested too deep")]
     TooDeep {

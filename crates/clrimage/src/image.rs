@@ -3,10 +3,9 @@
 use crate::metadata::{Guid, Metadata};
 use crate::methods;
 use crate::pe::usize_of;
-use crate::r2r::{Components, RuntimeFunctions};
+use crate::r2r::Components;
 use crate::{
     Directory, Error, ErrorKind, ImageIdentity, InstanceSignature, Layout, MethodTable, Pe, ReadyToRun, SectionKind,
-    UnwindTables,
 };
 
 /// A .NET image: its PE file, and what is in it for the runtime.
@@ -84,15 +83,6 @@ impl<'d> Image<'d> {
         let section = self.pe.cursor(place, "instance entry points")?;
         let offset = section.offset().saturating_add(usize_of(signature));
         InstanceSignature::parse(&mut section.at(offset))
-    }
-
-    /// Where the image's unwind data is, or `None` when it has no code.
-    ///
-    /// # Errors
-    /// When the table of code ranges is not there, or is for a machine that is not known.
-    pub fn unwind_tables(&self) -> Result<Option<UnwindTables>, Error> {
-        let Some(place) = self.section(SectionKind::RuntimeFunctions) else { return Ok(None) };
-        Ok(RuntimeFunctions::parse(&self.pe, place)?.unwind_tables(place))
     }
 
     /// The metadata that names the assemblies of a composite image, and those an image's code refers to beyond its own

@@ -36,5 +36,4 @@ pub use names::{Assemblies, EventName, Mark, MethodName, NameError, Names, NoAss
 pub use pe::{Architecture, CliHeader, Directory, Layout, Machine, Pe, Section, System};
 pub use r2r::{
     CoreHeader, DebugInfo, Handler, InstanceSignature, MethodToken, ReadyToRun, SectionKind, Thunk, ThunkKind,
-    UnwindTables,
 };

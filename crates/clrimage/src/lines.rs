@@ -19,19 +19,6 @@ pub enum IlOffset {
     NoMapping,
 }
 
-impl IlOffset {
-    /// The meaning of a number as the runtime's events have it (`MethodILToNativeMap`): the three highest are special.
-    #[must_use]
-    pub const fn from_number(number: u32) -> Self {
-        match number {
-            0xffff_fffd => Self::Epilog,
-            0xffff_fffe => Self::Prolog,
-            0xffff_ffff => Self::NoMapping,
-            offset => Self::Offset(offset),
-        }
-    }
-}
-
 /// One row of a method's map: up to the next row, code was made from the same IL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NativeMapping {
@@ -79,19 +66,4 @@ pub fn source_line(
 fn rows_until(map: &[NativeMapping], native_offset: u32) -> &[NativeMapping] {
     let end = map.partition_point(|row| row.native_offset <= native_offset);
     map.get(..end).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_events() {
-        let check = |number, expected| assert_eq!(IlOffset::from_number(number), expected);
-        check(0, IlOffset::Offset(0));
-        check(u32::MAX, IlOffset::NoMapping);
-        check(u32::MAX - 1, IlOffset::Prolog);
-        check(u32::MAX - 2, IlOffset::Epilog);
-        check(u32::MAX - 3, IlOffset::Offset(u32::MAX - 3));
-    }
 }

@@ -23,7 +23,7 @@ impl fmt::Display for MapLine {
 }
 
 /// The lines of an image's map: what it is the map of, then every method by address, a cold part under the same name again.
-/// Methods without a name are called by their token.
+/// Methods without a name are called by their token, such as `0x06000001`.
 ///
 /// An image that does not say which map belongs to it (before .NET 5) has one without the lines that tell of it, as
 /// crossgen wrote them then.
@@ -34,7 +34,7 @@ pub fn map_lines<'t>(
 ) -> impl Iterator<Item = MapLine> + 't {
     let code = methods.methods().iter().flat_map(|method| {
         let name = names.name(&method.source).and_then(|name| name.map_style());
-        let name = one_line(name.unwrap_or_else(|_| format!("{:?}", method.source)));
+        let name = one_line(name.unwrap_or_else(|_| format!("{:#010x}", method.source.token())));
         let cold = method.cold.map(|cold| MapLine { rva: cold.start, length: cold.size, name: name.clone() });
         [Some(MapLine { rva: method.start, length: method.size, name }), cold].into_iter().flatten()
     });

@@ -19,7 +19,7 @@ pub(crate) use streams::streams;
 
 use crate::{Error, ErrorKind};
 use layout::Coded;
-use tables::Tables;
+use tables::{Order, Tables};
 
 /// The metadata of one assembly: borrowed bytes and where its tables and heaps are in them.
 ///
@@ -44,7 +44,8 @@ impl<'d> Metadata<'d> {
         for stream in streams(metadata)? {
             let stream = stream?;
             match stream.name {
-                b"#~" | b"#-" => tables = Some(Tables::parse(stream.bytes, stream.offset, stream.name == b"#-")?),
+                b"#~" => tables = Some(Tables::parse(stream.bytes, stream.offset, Order::Sorted)?),
+                b"#-" => tables = Some(Tables::parse(stream.bytes, stream.offset, Order::Unknown)?),
                 b"#Strings" => strings = Heap::new(stream.bytes, stream.offset),
                 b"#Blob" => blobs = Heap::new(stream.bytes, stream.offset),
                 b"#GUID" => guids = Heap::new(stream.bytes, stream.offset),

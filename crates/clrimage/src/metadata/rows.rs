@@ -129,7 +129,7 @@ impl<'d> Metadata<'d> {
         let position = if self.tables.count(Table::METHOD_PTR) == 0 {
             Some(rid)
         } else {
-            self.tables.column(Table::METHOD_PTR, 0).scan(rid)
+            self.tables.column(Table::METHOD_PTR, 0).find(rid)
         };
         let first_methods = self.tables.column(Table::TYPE_DEF, 5);
         position
@@ -144,10 +144,9 @@ impl<'d> Metadata<'d> {
     /// The TypeDef row of the type that TypeDef row `rid` is inside.
     pub fn enclosing_type(&self, rid: u32) -> Option<u32> {
         let nested = self.tables.column(Table::NESTED_CLASS, 0);
-        let row = if self.tables.is_unordered() { nested.scan(rid)? } else { nested.lower_bound(rid) };
-        if nested.get(row)? != rid {
-            return None;
-        }
+        let is_wanted = |row: &u32| nested.get(*row) == Some(rid);
+        let row = Some(nested.lower_bound(rid)).filter(is_wanted);
+        let row = row.or_else(|| self.tables.scan(Table::NESTED_CLASS, is_wanted))?;
         self.tables.column(Table::NESTED_CLASS, 1).get(row)
     }
 
@@ -159,14 +158,10 @@ impl<'d> Metadata<'d> {
             numbers.get(*rid) == Some(number)
                 && owners.get(*rid).and_then(|value| decode(Coded::TypeOrMethodDef, value)) == Some(owner)
         };
-        let count = self.tables.count(Table::GENERIC_PARAM);
-        let rid = if self.tables.is_unordered() {
-            (1..=count).find(wanted)
-        } else {
-            let tag = if owner.table == Table::METHOD_DEF { 1 } else { 0 };
-            let first = owners.lower_bound(owner.rid.wrapping_shl(1) | tag);
-            Some(first.saturating_add(number)).filter(wanted)
-        }?;
+        let tag = if owner.table == Table::METHOD_DEF { 1 } else { 0 };
+        let first = owners.lower_bound(owner.rid.wrapping_shl(1) | tag);
+        let rid = Some(first.saturating_add(number)).filter(wanted);
+        let rid = rid.or_else(|| self.tables.scan(Table::GENERIC_PARAM, wanted))?;
         self.strings.string(self.tables.row(Table::GENERIC_PARAM, rid).ok()?.value(3)).ok()
     }
 }

@@ -24,20 +24,31 @@ pub(super) struct Tables<'d> {
     /// Where each table begins in `rows`.
     starts: [u32; TABLES],
     widths: Widths,
-    /// Whether the tables that are to be sorted need not be: those of the stream `#-`.
-    is_unordered: bool,
+    order: Order,
 }
+
+/// Whether the tables that are to be sorted are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Those of the stream `#~`.
+    Sorted,
+    /// Those of the stream `#-`: they may be.
+    Unknown,
+}
+
+/// How many rows are looked at where no order helps. Editors write such tables, and they are looked at for every name.
+const MOST_SCANNED: u32 = 1024;
 
 impl<'d> Tables<'d> {
     /// Reads the header of a table stream that begins at `offset` of the metadata.
-    pub(super) fn parse(stream: &'d [u8], offset: u32, is_unordered: bool) -> Result<Self, Error> {
+    pub(super) fn parse(stream: &'d [u8], offset: u32, order: Order) -> Result<Self, Error> {
         let moved = |error: Error| Error { offset: error.offset.saturating_add(offset.into()), ..error };
-        Self::parse_header(stream, is_unordered)
+        Self::parse_header(stream, order)
             .map_err(moved)
             .map(|tables| Self { offset: tables.offset.saturating_add(offset.into()), ..tables })
     }
 
-    fn parse_header(stream: &'d [u8], is_unordered: bool) -> Result<Self, Error> {
+    fn parse_header(stream: &'d [u8], order: Order) -> Result<Self, Error> {
         let mut cursor = Cursor::new(stream, "the metadata tables");
         cursor.take(6)?;
         let heaps = cursor.u8()?;
@@ -68,7 +79,7 @@ impl<'d> Tables<'d> {
                 return Err(cursor.error(ErrorKind::Cut { what: "a metadata table" }));
             }
         }
-        Ok(Self { rows, offset, counts, starts, widths, is_unordered })
+        Ok(Self { rows, offset, counts, starts, widths, order })
     }
 
     /// How many rows a table has.
@@ -76,9 +87,9 @@ impl<'d> Tables<'d> {
         self.counts.get(table.index()).copied().unwrap_or(0)
     }
 
-    /// Whether tables may lack their order, so that a binary search would miss rows.
-    pub(super) const fn is_unordered(&self) -> bool {
-        self.is_unordered
+    /// The first row of those looked at that is wanted, in a table that was searched by its order in vain.
+    pub(super) fn scan(&self, table: Table, is_wanted: impl FnMut(&u32) -> bool) -> Option<u32> {
+        if self.order == Order::Sorted { None } else { scan(self.count(table), is_wanted) }
     }
 
     /// Row `rid` of a table.
@@ -187,8 +198,14 @@ impl ColumnValues<'_> {
         low
     }
 
-    /// The number of the first row with this value, by looking at each.
-    pub(super) fn scan(&self, value: u32) -> Option<u32> {
-        (1..=self.count).find(|rid| self.get(*rid) == Some(value))
+    /// A row with this value, in a column of which no order is known.
+    pub(super) fn find(&self, value: u32) -> Option<u32> {
+        let is_wanted = |rid: &u32| self.get(*rid) == Some(value);
+        Some(self.lower_bound(value)).filter(is_wanted).or_else(|| scan(self.count, is_wanted))
     }
+}
+
+/// The first of the first rows that is wanted.
+fn scan(count: u32, is_wanted: impl FnMut(&u32) -> bool) -> Option<u32> {
+    (1..=count.min(MOST_SCANNED)).find(is_wanted)
 }

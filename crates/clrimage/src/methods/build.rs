@@ -16,11 +16,12 @@ pub(crate) fn build<'d>(
     assemblies: impl Iterator<Item = Result<CoreHeader<'d>, Error>>,
 ) -> Result<MethodTable, Error> {
     let core = header.core();
+    let mut problems = Problems::default();
     let Some(place) = core.section(SectionKind::RuntimeFunctions) else {
-        return Ok(MethodTable { thunks: thunks(pe, core, None), ..MethodTable::default() });
+        let thunks = thunks(pe, core, None, &mut problems);
+        return Ok(MethodTable { thunks, problems: problems.into_sorted(), ..MethodTable::default() });
     };
     let runtime_functions = RuntimeFunctions::parse(pe, place)?;
-    let mut problems = Problems::default();
     let functions = runtime_functions.ranges(&mut problems);
     let cold_map = cold_map(pe, core, &mut problems);
     let count = runtime_functions.len();
@@ -44,7 +45,7 @@ pub(crate) fn build<'d>(
     if let Some(map) = cold_map {
         map.parts(count).for_each(|part| builder.add_cold_part(part, hot_count));
     }
-    let thunks = thunks(pe, core, runtime_functions.personality());
+    let thunks = thunks(pe, core, runtime_functions.personality(), &mut builder.problems);
     let end = builder.end_of_padding(thunks.first().map(|thunk| thunk.start));
     let Builder { functions, methods, cold, problems, .. } = builder;
     Ok(MethodTable { functions, methods, cold, aliases, thunks, end, problems: problems.into_sorted() })

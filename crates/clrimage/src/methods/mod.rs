@@ -6,7 +6,7 @@ mod problems;
 
 use strata_address::Rva;
 
-use crate::r2r::{Function, Handler, Thunk};
+use crate::r2r::{Function, Handler, MethodToken, Thunk};
 
 pub use problems::{Problem, ProblemKind};
 
@@ -69,6 +69,16 @@ pub enum MethodSource {
         /// [`Image::instance`](crate::Image::instance).
         signature: u32,
     },
+}
+
+impl MethodSource {
+    /// The method's token as the runtime writes it: table and row.
+    pub const fn token(&self) -> u32 {
+        match *self {
+            Self::Definition { rid, .. } => MethodToken::Definition(rid).value(),
+            Self::Instance { token, .. } => token,
+        }
+    }
 }
 
 /// Code that was put apart from the rest of its method.

@@ -225,22 +225,15 @@ impl<'a, 'd> MethodName<'a, 'd> {
     pub fn type_arguments(&self) -> Result<Vec<String>, NameError> {
         let Some((count, types)) = self.instance.and_then(|instance| instance.arguments) else { return Ok(Vec::new()) };
         let mut cursor = Cursor::new(types, "type arguments");
-        (0..count).map(|_| self.full_name(&mut cursor)).collect()
-    }
-
-    /// The full name of the type that a call was made for (the `constrained.` prefix of IL), where the code is for one.
-    ///
-    /// # Errors
-    /// As for [`MethodName::runtime_style`].
-    pub fn constrained(&self) -> Result<Option<String>, NameError> {
-        let types = self.instance.and_then(|instance| instance.constrained);
-        types.map(|types| self.full_name(&mut Cursor::new(types, "constrained type"))).transpose()
-    }
-
-    fn full_name(&self, cursor: &mut Cursor<'d>) -> Result<String, NameError> {
+        // One writer for all, as they are not to be longer together than a name is.
         let mut writer = Writer::new(Spelling::Full, &self.modules);
-        writer.write_type(cursor, Here::new(self.modules.own()))?;
-        Ok(writer.text)
+        let mut arguments = Vec::new();
+        for _ in 0..count {
+            let start = writer.text.len();
+            writer.write_type(&mut cursor, Here::new(self.modules.own()))?;
+            arguments.push(writer.text.get(start..).unwrap_or_default().to_owned());
+        }
+        Ok(arguments)
     }
 
     fn head(&self) -> Result<(SignatureHead, Cursor<'d>), NameError> {

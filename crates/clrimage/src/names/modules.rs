@@ -10,6 +10,9 @@ const OWN: u32 = 0;
 /// The assembly with the primitive types, as images of .NET Core 3.0 and later name it.
 const CORE_LIBRARY: &str = "System.Private.CoreLib";
 
+/// How many assemblies of a composite image are looked at for a name; a whole framework has 170.
+const MOST_COMPONENTS: u32 = 1024;
+
 /// Metadata of assemblies other than the image's own: composite images, and code made across assemblies, need it for names.
 pub trait Assemblies<'d> {
     /// The metadata of the assembly with this simple name, such as `System.Runtime`.
@@ -72,7 +75,11 @@ impl<'a, 'd> Modules<'a, 'd> {
 
     /// The assembly with the primitive types.
     pub(super) fn core_library(&self) -> Result<Metadata<'d>, NameError> {
-        self.named(CORE_LIBRARY)
+        // A composite image may hold it itself.
+        let components = self.composite.map_or(0, |image| image.component_count()).min(MOST_COMPONENTS);
+        let mut rows = 1..=components;
+        let row = rows.find(|row| referenced(self.manifest, *row, *row) == Ok(CORE_LIBRARY));
+        row.map_or_else(|| self.named(CORE_LIBRARY), |row| self.in_manifest(row, row))
     }
 
     /// The assemblies that a module number of a signature can mean, the likelier first.
@@ -103,8 +110,9 @@ impl<'a, 'd> Modules<'a, 'd> {
     /// The assembly in a row of the manifest's references; in a composite image it must be the one that was compiled.
     fn in_manifest(&self, row: u32, index: u32) -> Result<Metadata<'d>, NameError> {
         let name = referenced(self.manifest, row, index)?;
-        let found = self.named(name)?;
         let component = row.checked_sub(1).and_then(|number| self.composite?.component(number).ok());
+        let embedded = component.and_then(|component| component.metadata);
+        let found = embedded.map_or_else(|| self.named(name), Ok)?;
         let expected = component.and_then(|component| component.mvid);
         if expected.is_some_and(|expected| found.mvid() != Some(expected)) {
             return Err(NameError::NoAssembly { name: name.to_owned() });
@@ -112,11 +120,10 @@ impl<'a, 'd> Modules<'a, 'd> {
         Ok(found)
     }
 
+    /// The image's own assembly or one beside it.
     fn named(&self, name: &str) -> Result<Metadata<'d>, NameError> {
         let own = self.own.filter(|own| own.assembly_name() == Some(name));
-        own.or_else(|| self.embedded(name))
-            .or_else(|| self.others.find(name))
-            .ok_or_else(|| NameError::NoAssembly { name: name.to_owned() })
+        own.or_else(|| self.others.find(name)).ok_or_else(|| NameError::NoAssembly { name: name.to_owned() })
     }
 }
 
@@ -124,16 +131,6 @@ impl<'a, 'd> Modules<'a, 'd> {
 fn referenced(from: Option<Metadata<'_>>, row: u32, index: u32) -> Result<&str, NameError> {
     let from = from.filter(|from| (1..=from.count(Table::ASSEMBLY_REF)).contains(&row));
     Ok(from.ok_or(NameError::NoModule { index })?.assembly_reference(row)?)
-}
-
-impl<'d> Modules<'_, 'd> {
-    /// The metadata of an assembly that a composite image holds itself.
-    fn embedded(&self, name: &str) -> Option<Metadata<'d>> {
-        let (image, manifest) = (self.composite?, self.manifest?);
-        let mut rows = 1..=manifest.count(Table::ASSEMBLY_REF);
-        let row = rows.find(|row| manifest.assembly_reference(*row).is_ok_and(|found| found == name))?;
-        image.component(row.checked_sub(1)?).ok()?.metadata
-    }
 }
 
 impl std::fmt::Debug for Modules<'_, '_> {

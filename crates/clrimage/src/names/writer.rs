@@ -178,7 +178,12 @@ impl<'m, 'a, 'd> Writer<'m, 'a, 'd> {
                 .into());
         }
         for _sizes_then_lower_bounds in 0..2 {
+            let count_place = *cursor;
             let count = cursor.compressed()?;
+            if count > rank {
+                let impossible = ErrorKind::Impossible { what: "number of array bounds", value: count.into() };
+                return Err(count_place.error(impossible).into());
+            }
             (0..count).try_for_each(|_| cursor.compressed().map(drop))?;
         }
         self.text.push('[');
@@ -201,6 +206,8 @@ impl<'m, 'a, 'd> Writer<'m, 'a, 'd> {
         if let Some((arguments, here)) = variables.arguments
             && let Some(mut argument) = arguments.get(number)
         {
+            // Those in front of it were passed over.
+            self.types = self.types.saturating_add(number);
             // Variables inside an argument are not those that the argument is put in for.
             let outside = self.variables.take();
             self.nested(&mut argument, here, depth)?;

@@ -126,12 +126,6 @@ impl<'d> Pdb<'d> {
         Ok(line)
     }
 
-    /// How many source files there are.
-    #[must_use]
-    pub fn document_count(&self) -> u32 {
-        self.tables.count(Table::Document)
-    }
-
     /// The path of a source file, by its row, as the compiler was given it or mapped it (`/_/src/File.cs`).
     ///
     /// # Errors

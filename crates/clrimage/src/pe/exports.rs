@@ -3,10 +3,13 @@
 use super::{Directory, Pe, usize_of};
 use crate::Error;
 
-/// Looks through the names in order; they are few.
+/// Composite images export one name. Libraries of other makers have many, and none of them is looked for.
+const MOST_NAMES: usize = 64;
+
+/// Looks through the first names in order.
 pub(super) fn find(pe: &Pe<'_>, name: &str) -> Option<u32> {
     let table = Table::parse(pe).ok()??;
-    let index = table.names.chunks_exact(4).position(|row| is_name(pe, row, name))?;
+    let index = table.names.chunks_exact(4).take(MOST_NAMES).position(|row| is_name(pe, row, name))?;
     let ordinal = table.ordinals.chunks_exact(2).nth(index)?.try_into().ok().map(u16::from_le_bytes)?;
     table.functions.chunks_exact(4).nth(ordinal.into())?.try_into().ok().map(u32::from_le_bytes)
 }

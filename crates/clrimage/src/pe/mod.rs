@@ -90,6 +90,11 @@ impl<'d> Pe<'d> {
         self.header.sections()
     }
 
+    /// The section with the image's code: the first that is executable.
+    pub fn code_section(&self) -> Option<Section> {
+        self.sections().find(|section| section.is_executable)
+    }
+
     /// The section whose address range holds `rva`.
     pub fn section_of(&self, rva: u32) -> Option<Section> {
         self.sections().find(|section| section.contains(rva))
@@ -116,7 +121,7 @@ impl<'d> Pe<'d> {
         CliHeader::parse(self.cursor(place, "CLI header")?)
     }
 
-    /// The RVA that is exported as `name`, or `None` when there is no such export or the table is damaged.
+    /// The RVA that is exported as `name`, or `None` when none of the first 64 exports is called so or the table is damaged.
     pub fn export(&self, name: &str) -> Option<u32> {
         exports::find(self, name)
     }

@@ -6,6 +6,7 @@
 //! sizes follow. The map then begins at the next byte.
 
 use super::NativeArray;
+use super::bits::Bits;
 use crate::bytes::{Cursor, Nibbles};
 use crate::{Error, ErrorKind, IlOffset, Image, NativeMapping, SectionKind};
 
@@ -117,7 +118,7 @@ impl<'d> Rows<'d> {
         };
         let (native, il) = (width()?, width()?);
         let flags = if major == 16 { 2 } else { 3 };
-        let bits = Bits { cursor: numbers.aligned(), at: 0 };
+        let bits = Bits::new(numbers.aligned());
         Ok(Self { form: Form::Packed { bits, flags, native, il }, left, native_offset: 0 })
     }
 
@@ -138,7 +139,17 @@ impl<'d> Rows<'d> {
             self.form.cursor().error(kind)
         };
         self.native_offset = self.native_offset.checked_add(distance).ok_or_else(impossible)?;
-        Ok(NativeMapping { native_offset: self.native_offset, il_offset: IlOffset::from_number(il.wrapping_sub(3)) })
+        Ok(NativeMapping { native_offset: self.native_offset, il_offset: il_offset(il) })
+    }
+}
+
+/// The meaning of an IL offset and three.
+const fn il_offset(number: u32) -> IlOffset {
+    match number {
+        0 => IlOffset::Epilog,
+        1 => IlOffset::Prolog,
+        2 => IlOffset::NoMapping,
+        number => IlOffset::Offset(number.saturating_sub(3)),
     }
 }
 
@@ -159,31 +170,7 @@ impl<'d> Form<'d> {
     const fn cursor(&self) -> Cursor<'d> {
         match self {
             Self::Nibbles(numbers) => numbers.aligned(),
-            Self::Packed { bits, .. } => bits.cursor,
+            Self::Packed { bits, .. } => bits.cursor(),
         }
-    }
-}
-
-/// Numbers of any bits up to 32, lowest bits of the lowest byte first.
-#[derive(Clone, Copy, Debug)]
-struct Bits<'d> {
-    cursor: Cursor<'d>,
-    /// How many bits of the first byte are used up: 0 to 7.
-    at: u32,
-}
-
-impl Bits<'_> {
-    fn take(&mut self, count: u32) -> Result<u32, Error> {
-        let used = self.at;
-        let end = used.saturating_add(count);
-        let bytes = self.cursor.take(usize::try_from(end.div_ceil(8)).unwrap_or(usize::MAX))?;
-        let all = bytes.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
-        self.at = end % 8;
-        if self.at != 0 {
-            // The last byte has bits of the next number.
-            self.cursor = self.cursor.at(self.cursor.offset().saturating_sub(1));
-        }
-        let value = all.wrapping_shr(used) & !u64::MAX.wrapping_shl(count);
-        Ok(u32::try_from(value).unwrap_or(u32::MAX))
     }
 }

@@ -107,14 +107,14 @@ impl<'d> ReadyToRun<'d> {
     /// Finds and reads the header; `None` when the image holds IL only, or code of the older "NGen" kind.
     pub(crate) fn find(pe: &Pe<'d>) -> Result<Option<Self>, Error> {
         let own = pe.cli_header()?.filter(|header| header.is_il_library() && !header.managed_native_header.is_empty());
-        match (own, pe.export("RTR_HEADER")) {
-            (Some(header), _) => match Self::parse(pe, header.managed_native_header.rva) {
+        if let Some(header) = own {
+            return match Self::parse(pe, header.managed_native_header.rva) {
                 Err(Error { kind: ErrorKind::Not { .. }, .. }) => Ok(None),
                 found => found.map(Some),
-            },
-            (None, Some(rva)) => Self::parse(pe, rva).map(|header| Some(Self { is_composite: true, ..header })),
-            (None, None) => Ok(None),
+            };
         }
+        let Some(rva) = pe.export("RTR_HEADER") else { return Ok(None) };
+        Self::parse(pe, rva).map(|header| Some(Self { is_composite: true, ..header }))
     }
 
     fn parse(pe: &Pe<'d>, rva: u32) -> Result<Self, Error> {

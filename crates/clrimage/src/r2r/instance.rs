@@ -14,7 +14,7 @@ const MOST_TYPES: u32 = 1024;
 /// Which method an instantiation is of and with which type arguments, before any of its types is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceSignature<'d> {
-    /// The flags of the format; see the methods.
+    /// The flags of the format; [`Mark`](crate::Mark) has some of them.
     pub flags: u32,
     /// The module that the token belongs to, when it is not the owner's.
     pub module: Option<u32>,
@@ -24,8 +24,6 @@ pub struct InstanceSignature<'d> {
     pub method: MethodToken,
     /// How many type arguments the method itself has, and their type signatures one after the other.
     pub arguments: Option<(u32, &'d [u8])>,
-    /// The type signature of the constraint of a call.
-    pub constrained: Option<&'d [u8]>,
 }
 
 /// A row of the metadata that stands for a method.
@@ -48,16 +46,6 @@ impl MethodToken {
 }
 
 impl<'d> InstanceSignature<'d> {
-    /// Whether this is code that unboxes the receiver before it runs the method.
-    pub const fn is_unboxing_stub(&self) -> bool {
-        self.flags & 0x1 != 0
-    }
-
-    /// Whether this is code that passes the type arguments on to shared code.
-    pub const fn is_instantiating_stub(&self) -> bool {
-        self.flags & 0x2 != 0
-    }
-
     /// Reads a signature; afterwards the cursor is at the entry point that follows.
     ///
     /// # Errors
@@ -81,8 +69,9 @@ impl<'d> InstanceSignature<'d> {
             let count = cursor.compressed()?;
             types.taken(cursor, count).map(|bytes| (count, bytes))
         })?;
-        let constrained = optional(flags & 0x20, || types.taken(cursor, 1))?;
-        Ok(Self { flags, module, owner, method, arguments, constrained })
+        // The constraint of a call.
+        optional(flags & 0x20, || types.taken(cursor, 1))?;
+        Ok(Self { flags, module, owner, method, arguments })
     }
 
     /// Reads a signature and the index of the RuntimeFunction that is given behind it, where the cursor stays.
@@ -203,7 +192,6 @@ mod tests {
         bytes.push(0x0c);
         let (signature, function) = InstanceSignature::with_function(&mut Cursor::new(&bytes, "test")).unwrap();
         assert_eq!((signature.module, signature.method, function), (Some(7), MethodToken::Reference(0x12), 3));
-        assert_eq!(signature.constrained, Some(constraint.as_slice()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The tables of ReadyToRun images: which code belongs to which method.
 
+mod bits;
 mod composite;
 mod debug_info;
 mod entry_point;
@@ -7,6 +8,7 @@ mod exceptions;
 mod functions;
 mod header;
 mod hot_cold;
+mod imports;
 mod instance;
 mod native_array;
 mod native_hashtable;
@@ -18,7 +20,6 @@ pub use exceptions::Handler;
 pub use header::{CoreHeader, ReadyToRun, SectionKind};
 pub use instance::{InstanceSignature, MethodToken};
 pub use thunks::{Thunk, ThunkKind};
-pub use unwind::UnwindTables;
 
 pub(crate) use composite::Components;
 pub(crate) use exceptions::ExceptionTable;

@@ -3,8 +3,10 @@
 use core::fmt;
 
 use crate::bytes::Cursor;
-use crate::{Architecture, Directory, Pe};
+use crate::methods::{ProblemKind, Problems};
+use crate::{Architecture, Pe};
 
+use super::imports::Imports;
 use super::{CoreHeader, SectionKind};
 
 /// The older compiler puts part of the code before its section; it is less than this many bytes.
@@ -66,7 +68,12 @@ fn helper_name(helper: u32) -> Option<&'static str> {
 }
 
 /// Every thunk of an image in the order of addresses; `personality` is the lowest address that unwind data names.
-pub(crate) fn thunks(pe: &Pe<'_>, core: &CoreHeader<'_>, personality: Option<u32>) -> Vec<Thunk> {
+pub(crate) fn thunks(
+    pe: &Pe<'_>,
+    core: &CoreHeader<'_>,
+    personality: Option<u32>,
+    problems: &mut Problems,
+) -> Vec<Thunk> {
     let Some(section) = core.section(SectionKind::DelayLoadMethodCallThunks) else { return Vec::new() };
     let is_just_before = |start: &u32| (1..=MOST_BEFORE_SECTION).contains(&section.rva.saturating_sub(*start));
     let start = personality.filter(is_just_before).unwrap_or(section.rva);
@@ -77,12 +84,15 @@ pub(crate) fn thunks(pe: &Pe<'_>, core: &CoreHeader<'_>, personality: Option<u32
         _ => return Vec::new(),
     };
     let Ok(bytes) = pe.bytes_at(start, size) else { return Vec::new() };
+    let imports = Imports::parse(pe, core);
+    let imports = imports.map_err(|error| problems.add_error(ProblemKind::TableUnreadable, error)).ok();
     let mut thunks = Vec::new();
     let mut code = Code { cursor: Cursor::new(bytes, "thunk"), start };
+    // Each takes at least four bytes, so there are never more than a quarter of the region's bytes.
     while let Some(Decoded { kind, cell }) = decode(&mut code, pe) {
         let first = thunks.last().map_or(start, |last: &Thunk| last.start.saturating_add(last.size));
         let size = code.rva().saturating_sub(first);
-        let helper = cell.and_then(|cell| helper_of_cell(pe, core, cell));
+        let helper = cell.and_then(|cell| imports.as_ref()?.helper(cell));
         thunks.push(Thunk { start: first, size, kind, helper });
     }
     thunks
@@ -178,21 +188,4 @@ fn arm64(code: &mut Code<'_>, pe: &Pe<'_>) -> Option<Decoded> {
     let address = cell_place.and_then(|mut place| place.u64().ok());
     let cell = address.and_then(|address| u32::try_from(address.checked_sub(pe.preferred_base())?).ok());
     Some(Decoded { kind, cell })
-}
-
-/// The helper whose address a cell gets when the image is loaded.
-fn helper_of_cell(pe: &Pe<'_>, core: &CoreHeader<'_>, cell: u32) -> Option<u32> {
-    const IMPORT_SECTION: usize = 20;
-    let imports = pe.cursor(core.section(SectionKind::ImportSections)?, "import sections").ok()?;
-    let signature_place = imports.rest().chunks_exact(IMPORT_SECTION).find_map(|import| {
-        let mut cursor = Cursor::new(import, "import section");
-        let cells = Directory::parse(&mut cursor).ok()?;
-        let entry_size = cursor.at(11).u8().ok().filter(|size| *size != 0).map_or(8, u32::from);
-        let signatures = cursor.at(12).u32().ok()?;
-        let into = cell.checked_sub(cells.rva).filter(|into| *into < cells.size)?;
-        signatures.checked_add(into.checked_div(entry_size)?.checked_mul(4)?)
-    })?;
-    let signature = pe.cursor(Directory { rva: signature_place, size: 4 }, "import signature").ok()?.u32().ok()?;
-    let mut signature = Cursor::new(pe.rest_of_section(signature).ok()?, "import signature");
-    (signature.u8().ok()? == 0x1a).then(|| signature.compressed().ok()).flatten()
 }

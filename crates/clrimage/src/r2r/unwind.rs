@@ -1,32 +1,14 @@
-//! Where the unwind data lies, for unwinders that are handed copies of it.
+//! The routine that unwind data names, behind which helpers of the runtime lie.
 
 use crate::{Architecture, Directory};
 
 use super::RuntimeFunctions;
-use super::functions::Row;
-
-/// The bytes that an unwinder of code with Windows-style unwind data needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnwindTables {
-    /// The table of RuntimeFunctions.
-    pub functions: Directory,
-    /// From the lowest unwind record to the end of the highest.
-    pub records: Directory,
-}
 
 impl RuntimeFunctions<'_> {
-    /// The table's place, which is `place`, and that of all records it points to; `None` when there is no record.
-    pub(crate) fn unwind_tables(&self, place: Directory) -> Option<UnwindTables> {
-        let first = self.rows().map(|row| record_place(&row)).min()?;
-        let last = self.rows().map(|row| record_place(&row)).max()?;
-        let size = last.checked_sub(first)?.checked_add(self.record_size(last)?)?;
-        Some(UnwindTables { functions: place, records: Directory { rva: first, size } })
-    }
-
     /// The address of the routine that is asked for exception handlers, for all code but filters.
     pub(crate) fn personality(&self) -> Option<u32> {
         // The first row is the body of a method, and no filter.
-        let record = record_place(&self.rows().next()?);
+        let record = self.rows().next()?.unwind & !3;
         let place = record.checked_add(self.record_size(record)?)?.checked_sub(4)?;
         self.pe().cursor(Directory { rva: place, size: 4 }, "unwind data").ok()?.u32().ok()
     }
@@ -54,9 +36,4 @@ impl RuntimeFunctions<'_> {
         }
         epilogs.checked_add(code_words)?.checked_mul(4)?.checked_add(header)?.checked_add(4)
     }
-}
-
-/// The low bits are no part of the place.
-fn record_place(row: &Row) -> u32 {
-    row.unwind & !3
 }

@@ -1,19 +1,18 @@
 //! Native maps: of every precompiled method of the real images, and of each form in images put together.
 
-use strata_clrimage::{DebugInfo, IlOffset, Image, Layout, MethodSource, MethodToken, NativeMapping, il_offset};
+use strata_clrimage::{
+    DebugInfo, IlOffset, Image, Layout, MethodSource, MethodTable, MethodToken, NativeMapping, il_offset,
+};
 use strata_testkit::image::code::{Method, Name};
 use strata_testkit::image::debug_info::{Bound, Debug, Form};
 use strata_testkit::image::metadata::Assembly;
-use strata_testkit::live::ImageSet;
-
-use crate::images;
 
 /// Methods with a map, rows of their maps, and rows whose IL offset is not in the method's IL.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
-    methods: usize,
-    rows: usize,
-    strange: usize,
+pub(crate) struct Maps {
+    pub(crate) methods: usize,
+    pub(crate) rows: usize,
+    pub(crate) strange: usize,
 }
 
 /// Bytes of a method's IL, if it has any in this image, by the header in front of it (ECMA-335 II.25.4).
@@ -36,42 +35,43 @@ fn il_size(image: &Image<'_>, source: &MethodSource) -> Option<u32> {
     }
 }
 
-#[test]
-fn every_map_of_the_real_images_lies_in_its_method() {
-    let check = |set: ImageSet, expected: Counts| {
-        let mut found = Counts::default();
-        images::for_each(set, |name, bytes| {
-            let image = Image::parse(bytes, Layout::File).unwrap();
-            let Some(debug_info) = DebugInfo::read(&image).unwrap() else { return };
-            for method in image.methods().unwrap().methods() {
-                let Some(map) = debug_info.map(method.entry).unwrap() else { continue };
-                assert!(map.is_sorted_by_key(|row| row.native_offset), "{set} {name}");
-                if let Some(last) = map.last() {
-                    let size = method.size + method.cold.map_or(0, |cold| cold.size);
-                    assert!(last.native_offset <= size, "{set} {name} {method:?}");
-                    let at = last.native_offset / 2;
-                    assert_eq!(debug_info.il_offset(method.entry, at), Ok(il_offset(&map, at)));
-                }
-                if let Some(size) = il_size(&image, &method.source) {
-                    let is_outside = |row: &&NativeMapping| matches!(row.il_offset, IlOffset::Offset(il) if il >= size);
-                    found.strange += map.iter().filter(is_outside).count();
-                }
-                found.methods += 1;
-                found.rows += map.len();
-            }
-        });
-        assert_eq!(found, expected, "{set}");
-    };
-    check(ImageSet::Net3, Counts { methods: 129_606, rows: 990_016, strange: 0 });
-    // The five are methods of `Unsafe`, whose IL the precompiler replaces.
-    check(ImageSet::Net8, Counts { methods: 117_208, rows: 1_030_134, strange: 5 });
-    check(ImageSet::Net8Arm64, Counts { methods: 118_013, rows: 1_031_590, strange: 5 });
-    check(ImageSet::Net9Loose, Counts { methods: 172_442, rows: 1_405_512, strange: 5 });
-    check(ImageSet::Net10Compressed, Counts { methods: 137_034, rows: 1_124_301, strange: 5 });
-    check(ImageSet::Net10Mac, Counts { methods: 136_830, rows: 1_111_936, strange: 5 });
+/// Every map lies in its method; counts them.
+pub(crate) fn check_maps(what: &str, image: &Image<'_>, table: &MethodTable, found: &mut Maps) {
+    let Some(debug_info) = DebugInfo::read(image).unwrap() else { return };
+    for method in table.methods() {
+        let Some(map) = debug_info.map(method.entry).unwrap() else { continue };
+        assert!(map.is_sorted_by_key(|row| row.native_offset), "{what}");
+        if let Some(last) = map.last() {
+            let size = method.size + method.cold.map_or(0, |cold| cold.size);
+            assert!(last.native_offset <= size, "{what} {method:?}");
+            let at = last.native_offset / 2;
+            assert_eq!(debug_info.il_offset(method.entry, at), Ok(il_offset(&map, at)));
+        }
+        if let Some(size) = il_size(image, &method.source) {
+            let is_outside = |row: &&NativeMapping| matches!(row.il_offset, IlOffset::Offset(il) if il >= size);
+            found.strange += map.iter().filter(is_outside).count();
+        }
+        found.methods += 1;
+        found.rows += map.len();
+    }
 }
 
 const BOUNDS: [(u32, i32); 6] = [(0, -2), (9, 0), (20, 0x1234), (20, 7), (0x4000, -1), (0x4001, -3)];
+
+/// The same as it is read.
+const ROWS: [NativeMapping; 6] = {
+    const fn row(native_offset: u32, il_offset: IlOffset) -> NativeMapping {
+        NativeMapping { native_offset, il_offset }
+    }
+    [
+        row(0, IlOffset::Prolog),
+        row(9, IlOffset::Offset(0)),
+        row(20, IlOffset::Offset(0x1234)),
+        row(20, IlOffset::Offset(7)),
+        row(0x4000, IlOffset::NoMapping),
+        row(0x4001, IlOffset::Epilog),
+    ]
+};
 
 #[test]
 fn each_form_is_read() {
@@ -91,11 +91,7 @@ fn each_form_is_read() {
             let debug_info = DebugInfo::read(&image).unwrap().unwrap();
             let entry = |index: usize| built.methods[index].entry;
             let map = debug_info.map(entry(0)).unwrap().unwrap();
-            let expected = BOUNDS.map(|(native_offset, il)| NativeMapping {
-                native_offset,
-                il_offset: IlOffset::from_number(il.cast_unsigned()),
-            });
-            assert_eq!(map, expected, "{form:?}");
+            assert_eq!(map, ROWS, "{form:?}");
             assert_eq!(debug_info.map(entry(1)), Ok(None), "{form:?}");
             assert_eq!(debug_info.map(entry(2)), Ok(Some(map)), "{form:?}");
         }
@@ -110,11 +106,7 @@ fn each_form_is_read() {
 
 #[test]
 fn the_row_of_an_offset() {
-    let map = BOUNDS.map(|(native_offset, il)| NativeMapping {
-        native_offset,
-        il_offset: IlOffset::from_number(il.cast_unsigned()),
-    });
-    let check = |offset, expected| assert_eq!(il_offset(&map, offset), Some(expected), "{offset}");
+    let check = |offset, expected| assert_eq!(il_offset(&ROWS, offset), Some(expected), "{offset}");
     check(0, IlOffset::Prolog);
     check(8, IlOffset::Prolog);
     check(9, IlOffset::Offset(0));
@@ -122,7 +114,7 @@ fn the_row_of_an_offset() {
     check(0x3fff, IlOffset::Offset(7));
     check(0x4000, IlOffset::NoMapping);
     check(u32::MAX, IlOffset::Epilog);
-    assert_eq!(il_offset(&map[1..], 8), None);
+    assert_eq!(il_offset(&ROWS[1..], 8), None);
     assert_eq!(il_offset(&[], 0), None);
 }
 

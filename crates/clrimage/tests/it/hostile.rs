@@ -40,9 +40,9 @@ fn ask_image(image: &Image<'_>, length: usize) -> usize {
             component.metadata.iter().for_each(|metadata| ask_metadata(metadata, length));
         }
     }
-    let (_, _, _) = (image.identity(), image.owner_composite(), image.unwind_tables());
+    let (_, _) = (image.identity(), image.owner_composite());
     if let Ok(Some(directory)) = DebugDirectory::read(image.pe()) {
-        let (_, _, _) = (directory.code_view(), directory.pdb_checksum(), directory.ready_to_run_map());
+        let (_, _) = (directory.code_view(), directory.ready_to_run_map());
         if let Ok(Some(pdb)) = directory.embedded_pdb() {
             ask_pdb(&pdb);
         }
@@ -61,7 +61,7 @@ fn ask_names(image: &Image<'_>, table: &MethodTable) {
         for source in [method.source].into_iter().chain(table.aliases(method).take(3)) {
             let Ok(name) = names.name(&source) else { continue };
             let (_, _, _) = (name.runtime_style(), name.event_style(), name.map_style());
-            let (_, _, _) = (name.type_arguments(), name.constrained(), name.marks().count());
+            let (_, _) = (name.type_arguments(), name.marks().count());
         }
         let _ = maps.map(|maps| (maps.map(method.entry), maps.il_offset(method.entry, method.body_size)));
     }

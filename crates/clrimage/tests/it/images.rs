@@ -7,48 +7,42 @@ use strata_clrimage::{Image, Layout};
 use strata_testkit::live::{ImageSet, Images};
 
 /// Calls `visit` with file name and bytes of every assembly of a set, precompiled or not.
-pub(crate) fn for_each(set: ImageSet, mut visit: impl FnMut(&str, &[u8])) {
-    // The message names the command that installs what is missing.
-    match set.images().unwrap_or_else(|missing| panic!("{missing}")) {
-        Images::Loose(paths) => {
-            for path in paths {
-                let bytes = std::fs::read(&path).unwrap();
-                visit(path.file_name().unwrap().to_str().unwrap(), &bytes);
-            }
-        }
-        Images::SingleFile(path) => {
-            let file = std::fs::read(&path).unwrap();
-            let bundle = Bundle::find(&file).unwrap().unwrap();
-            for entry in bundle.entries().iter().filter(|entry| entry.kind == EntryKind::Assembly) {
-                visit(entry.path, &bundle.content(entry).unwrap());
-            }
-        }
-    }
-}
-
-/// Every `.dll` of a set, by file name without extension.
-pub(crate) fn read(set: ImageSet) -> BTreeMap<String, Vec<u8>> {
-    let mut images = BTreeMap::new();
-    for_each(set, |path, bytes| {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        if let Some(name) = name.strip_suffix(".dll") {
-            images.insert(name.to_owned(), bytes.to_vec());
-        }
-    });
-    images
+pub(crate) fn for_each(set: ImageSet, visit: impl FnMut(&str, &[u8])) {
+    for_those(set, |_| true, visit);
 }
 
 /// The assemblies of a set with these names, which are without extension.
 pub(crate) fn named(set: ImageSet, names: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let mut images = BTreeMap::new();
-    for_each(set, |file, bytes| {
-        let name = file.strip_suffix(".dll").unwrap_or(file);
-        if names.contains(&name) {
-            images.insert(name.to_owned(), bytes.to_owned());
-        }
+    let is_named = |file: &str| names.contains(&file.strip_suffix(".dll").unwrap_or(file));
+    for_those(set, is_named, |file, bytes| {
+        images.insert(file.strip_suffix(".dll").unwrap_or(file).to_owned(), bytes.to_owned());
     });
     assert_eq!(images.len(), names.len(), "{set}");
     images
+}
+
+/// Reads only the wanted: a framework has hundreds, and in some sets all are compressed.
+fn for_those(set: ImageSet, is_wanted: impl Fn(&str) -> bool, mut visit: impl FnMut(&str, &[u8])) {
+    // The message names the command that installs what is missing.
+    match set.images().unwrap_or_else(|missing| panic!("{missing}")) {
+        Images::Loose(paths) => {
+            for path in paths {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                if is_wanted(name) {
+                    visit(name, &std::fs::read(&path).unwrap());
+                }
+            }
+        }
+        Images::SingleFile(path) => {
+            let file = std::fs::read(&path).unwrap();
+            let bundle = Bundle::find(&file).unwrap().unwrap();
+            let assemblies = bundle.entries().iter().filter(|entry| entry.kind == EntryKind::Assembly);
+            for entry in assemblies.filter(|entry| is_wanted(entry.path)) {
+                visit(entry.path, &bundle.content(entry).unwrap());
+            }
+        }
+    }
 }
 
 /// The bytes of a file as they lie in memory.

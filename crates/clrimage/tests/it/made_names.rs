@@ -127,7 +127,6 @@ fn instances_of_the_own_assembly() {
     let marked = names.of_signature(&signature).unwrap();
     let all = [Mark::UnboxingStub, Mark::InstantiatingStub, Mark::AsyncVariant, Mark::ReturnDroppingAsyncThunk];
     assert!(marked.marks().eq(all));
-    assert_eq!(marked.constrained().unwrap().as_deref(), Some("Shop.Open`1[Shop.Point]"));
 }
 
 #[test]
@@ -285,7 +284,7 @@ fn read_all(bytes: &[u8], signature: &[u8]) {
         let all = definitions.take(20).map(|source| names.name(&source)).chain([names.of_signature(signature)]);
         for name in all.flatten() {
             let _ = (name.runtime_style(), name.event_style(), name.map_style());
-            let _ = (name.type_arguments(), name.constrained());
+            let _ = name.type_arguments();
         }
     }
 }

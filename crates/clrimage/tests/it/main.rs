@@ -3,9 +3,10 @@
 mod built;
 mod bundle;
 mod debug_info;
-mod framework;
+mod frameworks;
 mod hostile;
 mod images;
+mod known_images;
 mod lines;
 mod made_assemblies;
 mod made_names;

@@ -1,6 +1,6 @@
 //! What a live runtime says about its precompiled code, and the images that it has in memory.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,14 +65,31 @@ impl Observed {
     }
 }
 
-/// The bytes of an image in memory, and how they lie; those of a file go on to the file's end.
-pub(crate) fn bytes(image: &MappedImage) -> (Cow<'_, [u8]>, Layout) {
-    match &image.source {
-        Source::File { path, offset } => {
-            let mut file = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            (Cow::Owned(file.split_off(usize::try_from(*offset).unwrap())), Layout::File)
+/// The files that images in memory are of: a single file holds all of them.
+#[derive(Default)]
+pub(crate) struct Files(BTreeMap<PathBuf, Vec<u8>>);
+
+impl Files {
+    /// Reads each once.
+    pub(crate) fn of(images: &[MappedImage]) -> Files {
+        let mut files = BTreeMap::new();
+        for image in images {
+            if let Source::File { path, .. } = &image.source
+                && !files.contains_key(path)
+            {
+                let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                files.insert(path.clone(), bytes);
+            }
         }
-        Source::Memory(bytes) => (Cow::Borrowed(bytes), Layout::Memory),
+        Files(files)
+    }
+
+    /// The bytes of an image in memory, and how they lie; those of a file go on to the file's end.
+    pub(crate) fn bytes<'a>(&'a self, image: &'a MappedImage) -> (&'a [u8], Layout) {
+        match &image.source {
+            Source::File { path, offset } => (&self.0[path][usize::try_from(*offset).unwrap()..], Layout::File),
+            Source::Memory(bytes) => (bytes, Layout::Memory),
+        }
     }
 }
 

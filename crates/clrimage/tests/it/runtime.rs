@@ -10,7 +10,7 @@ use strata_clrimage::bundle::Bundle;
 use strata_clrimage::{Image, Layout, Method, MethodName, MethodTable, Names, NoAssemblies, Part, Place};
 use strata_testkit::live::{ImageSet, Images, MappedImage, Runtime, Source};
 
-use crate::observed::{Observed, bytes};
+use crate::observed::{Files, Observed};
 
 /// What one image of the process has, by our reading.
 struct Ours<'d> {
@@ -53,8 +53,9 @@ pub(crate) struct Compared {
 /// Runs a workload and compares.
 pub(crate) fn compare(runtime: Runtime, workload: &str) -> Compared {
     let observed = Observed::of(runtime, workload);
-    let contents: Vec<_> = observed.images.iter().map(bytes).collect();
-    let parsed: Vec<Image<'_>> = contents.iter().map(|(bytes, layout)| Image::parse(bytes, *layout).unwrap()).collect();
+    let files = Files::of(&observed.images);
+    let contents = observed.images.iter().map(|image| files.bytes(image));
+    let parsed: Vec<Image<'_>> = contents.map(|(bytes, layout)| Image::parse(bytes, layout).unwrap()).collect();
     let ours: Vec<Ours<'_>> =
         observed.images.iter().zip(&parsed).map(|(image, parsed)| Ours::of(image, parsed)).collect();
     bases_agree(runtime, &observed, &parsed);

@@ -2,7 +2,7 @@
 
 use strata_address::Rva;
 use strata_clrimage::metadata::Guid;
-use strata_clrimage::{Image, Layout, Place};
+use strata_clrimage::{Image, Layout, MapLine, NoAssemblies, Place, map_lines};
 use strata_testkit::image::samples::{self, Embedded};
 use strata_testkit::image::{self, Built, Changes, Kind};
 
@@ -33,6 +33,16 @@ fn components_and_their_metadata() {
             assert_eq!(image.owner_composite(), None);
         });
     }
+}
+
+#[test]
+fn a_map_calls_methods_without_a_name_by_their_token() {
+    both(&samples::composite(Embedded::No).build(), |image| {
+        let (methods, names) = (image.methods().unwrap(), image.names(&NoAssemblies));
+        let lines: Vec<MapLine> = map_lines(&image, &methods, &names).collect();
+        assert!(lines.iter().any(|line| line.name == "0x06000001"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.name.starts_with("0x06") || line.name.starts_with("0x0a")), "{lines:?}");
+    });
 }
 
 #[test]

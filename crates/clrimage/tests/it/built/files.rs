@@ -80,7 +80,7 @@ fn lines() -> pdb::Pdb {
 fn check_lines(bytes: &[u8]) {
     let pdb = Pdb::parse(bytes).unwrap();
     assert_eq!(pdb.id(), PdbId(*b"an id of twenty byte"));
-    assert_eq!((pdb.method_count(), pdb.document_count()), (3, 2));
+    assert_eq!(pdb.method_count(), 3);
     assert_eq!(pdb.document(2).unwrap(), "/_/src/deep/B.cs");
     assert!(pdb.document(3).is_err());
     let url = pdb.source_link().unwrap().unwrap().url("/_/src/A.cs");
@@ -118,11 +118,9 @@ fn debug_directories() {
     both(&Image { debug_directory, ..samples::single() }.build(), |pe| {
         let directory = DebugDirectory::read(&pe).unwrap().unwrap();
         let view = directory.code_view().unwrap().unwrap();
-        assert_eq!((view.path, view.file_name(), view.age), ("/_/obj/Library.pdb", "Library.pdb", 1));
+        assert_eq!((view.path, view.file_name()), ("/_/obj/Library.pdb", "Library.pdb"));
         assert_eq!(directory.embedded_pdb().unwrap().unwrap(), pdb);
         check_lines(&directory.embedded_pdb().unwrap().unwrap());
-        let checksum = directory.pdb_checksum().unwrap().unwrap();
-        assert_eq!((checksum.algorithm, checksum.hash), ("SHA256", &[5; 32][..]));
         let map = directory.ready_to_run_map().unwrap().unwrap();
         assert_eq!((map.name, map.version, map.signature), ("Library.ni.r2rmap", 1, [3; 16]));
     });

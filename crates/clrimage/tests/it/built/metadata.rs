@@ -1,7 +1,7 @@
 //! Metadata with narrow and wide columns.
 
 use strata_clrimage::metadata::{Guid, Metadata, Table, Token};
-use strata_testkit::image::metadata::Assembly;
+use strata_testkit::image::metadata::{Assembly, TypeDefinition};
 use strata_testkit::image::samples;
 
 /// Everything that the tables of [`samples::library`] say.
@@ -76,11 +76,13 @@ fn columns_of_two_and_four_bytes() {
 #[test]
 fn strings_and_blobs_beyond_64_kib() {
     let mut library = samples::library();
-    library.types[5].name = "x".repeat(70_000);
+    let long = |number: usize| TypeDefinition { name: format!("{number:x>4000}"), ..TypeDefinition::default() };
+    library.types.extend((0..20).map(long));
     library.types[5].methods[0].signature = vec![0; 70_000];
     let bytes = library.bytes();
     check_library(&bytes);
     let metadata = Metadata::parse(&bytes).unwrap();
-    assert_eq!(metadata.type_definition(7).unwrap().name.len(), 70_000);
+    let last = metadata.type_definition(metadata.count(Table::TYPE_DEF)).unwrap();
+    assert_eq!((last.name.len(), &last.name[3996..]), (4000, "xx19"));
     assert_eq!(metadata.method(10).unwrap().signature.len(), 70_000);
 }

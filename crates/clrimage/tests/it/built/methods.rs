@@ -95,7 +95,6 @@ fn same(image: &Image<'_>, source: MethodSource, name: &Name) -> bool {
             let (count, argument_bytes) = found.arguments.unwrap_or_default();
             (found.method, found.module) == (method, instance.module)
                 && found.owner.map(<[u8]>::to_vec) == bytes(&instance.owner)
-                && found.constrained.map(<[u8]>::to_vec) == bytes(&instance.constrained)
                 && (count as usize, argument_bytes) == (instance.arguments.len(), &arguments[..])
                 && found.flags & 0x303 == instance.flags
         }

@@ -147,7 +147,6 @@ fn types_of_every_form() {
                 assert_eq!(name.runtime_style().unwrap(), text);
             } else {
                 assert_eq!(name.type_arguments().unwrap(), [expected]);
-                assert_eq!(name.constrained().unwrap().as_deref(), Some(expected));
             }
         });
     };

@@ -1,7 +1,7 @@
 //! Metadata and maps that claim what cannot be.
 
 use strata_clrimage::metadata::Metadata;
-use strata_clrimage::{DebugInfo, Image, Layout};
+use strata_clrimage::{DebugInfo, ErrorKind, Image, Layout};
 use strata_testkit::image::debug_info::Debug;
 use strata_testkit::image::encode::{native, native_of_length, nibbles};
 use strata_testkit::image::samples;
@@ -71,6 +71,39 @@ fn indices_beyond_their_tables_and_heaps() {
         }
         assert_eq!(said_of(&tables.bytes()), "3 methods");
     }
+}
+
+#[test]
+fn names_of_any_length() {
+    let method = |length: usize| {
+        let mut library = samples::library();
+        library.types[0].methods[0].name = "m".repeat(length);
+        let bytes = library.bytes();
+        let found = Metadata::parse(&bytes).unwrap().method(1).map(|method| method.name.len());
+        found.map_err(|error| error.kind)
+    };
+    assert_eq!(method(4096), Ok(4096));
+    assert_eq!(method(4097), Err(ErrorKind::TooLong { what: "a name" }));
+    assert_eq!(method(100_000), Err(ErrorKind::TooLong { what: "a name" }));
+}
+
+/// Metadata whose tables need not be sorted, with so many methods that MethodPtr lists from the last to the first.
+#[test]
+fn tables_without_order() {
+    let method_rows: u16 = 5000;
+    let present: u64 = 1 << 0x02 | 1 << 0x05 | 1 << 0x06;
+    let mut stream = [&[0, 0, 0, 0, 2, 0, 0, 1], &present.to_le_bytes()[..], &[0; 8]].concat();
+    [1, method_rows, method_rows].iter().for_each(|count| stream.extend(u32::from(*count).to_le_bytes()));
+    // One type, whose methods begin with the first.
+    stream.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0]);
+    (1..=method_rows).rev().for_each(|row| stream.extend(row.to_le_bytes()));
+    stream.resize(stream.len() + usize::from(method_rows) * 14, 0);
+    let bytes = root(&[("#-", stream)]);
+    let metadata = Metadata::parse(&bytes).unwrap();
+    // Those that are listed among the first are found, and looking for the others ends.
+    assert_eq!(metadata.owner_of_method(5000), Ok(1));
+    assert_eq!(metadata.owner_of_method(5000 - 1023), Ok(1));
+    assert!(metadata.owner_of_method(1).is_err());
 }
 
 #[test]

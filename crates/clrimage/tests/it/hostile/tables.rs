@@ -1,6 +1,6 @@
 //! Tables that claim what cannot be.
 
-use strata_clrimage::Layout;
+use strata_clrimage::{Layout, ProblemKind};
 use strata_testkit::image::code::{Fixups, Name};
 use strata_testkit::image::encode::{compressed, native, native_of_length};
 use strata_testkit::image::samples::{self, Embedded};
@@ -134,6 +134,25 @@ fn tables_that_refer_to_themselves() {
     let backwards: Vec<u8> =
         [vec![10 << 2 | 2], [0_u8, 0, 0, 0, 0xff, 0xff, 0, 0].repeat(513), vec![0; 60_000]].concat();
     with(109, backwards);
+}
+
+#[test]
+fn more_thunks_and_import_sections_than_any_image_has() {
+    // Sections of no cells, which each thunk would be looked for in.
+    let sections = |count: usize| vec![0; count * 20];
+    // A jump through the cell behind it.
+    let thunks = [0xff, 0x25, 0, 0, 0, 0].repeat(50_000);
+    let changed = |sections: Vec<u8>| {
+        let content = [(101, sections), (106, thunks.clone())].into();
+        let built = Image { changes: Changes { content, ..Changes::default() }, ..samples::single() }.build();
+        assert_eq!(ask(&built.file, Layout::File), 26);
+        let table = strata_clrimage::Image::parse(&built.file, Layout::File).unwrap().methods().unwrap();
+        assert_eq!(table.thunks().len(), 50_000);
+        table.problems().iter().map(|problem| problem.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(sections(64)), []);
+    assert_eq!(changed(sections(65)), [ProblemKind::TableUnreadable]);
+    assert_eq!(changed(sections(200_000)), [ProblemKind::TableUnreadable]);
 }
 
 #[test]

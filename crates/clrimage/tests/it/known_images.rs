@@ -1,47 +1,11 @@
-//! Whole frameworks: what other readers found in them, and what lies between methods.
+//! Single images: what other readers found in them, and what lies between methods.
 
 use strata_address::Rva;
-use strata_clrimage::{Image, Layout, MethodSource, MethodTable, Part, Place, SectionKind, ThunkKind};
+use strata_clrimage::{Image, Layout, MethodTable, Part, Place};
 use strata_testkit::live::ImageSet;
 
-use crate::images::{for_each, mapped, named};
-
-/// What a table holds, in numbers.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Totals {
-    definitions: usize,
-    instances: usize,
-    functions: usize,
-    methods: usize,
-}
-
-impl Totals {
-    fn of(table: &MethodTable) -> Self {
-        let mut totals = Self { functions: table.function_count(), methods: table.methods().len(), ..Self::default() };
-        for (_, source) in entries(table) {
-            match source {
-                MethodSource::Definition { .. } => totals.definitions += 1,
-                MethodSource::Instance { .. } => totals.instances += 1,
-            }
-        }
-        totals
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.definitions += other.definitions;
-        self.instances += other.instances;
-        self.functions += other.functions;
-        self.methods += other.methods;
-    }
-}
-
-/// Every entry point, aliases included, with its method's start and size.
-fn entries(table: &MethodTable) -> impl Iterator<Item = ((u32, u32), MethodSource)> + '_ {
-    table.methods().iter().flat_map(|method| {
-        let sources = std::iter::once(method.source).chain(table.aliases(method));
-        sources.map(|source| ((method.start, method.size), source))
-    })
-}
+use crate::frameworks::{Totals, entries};
+use crate::images::{mapped, named};
 
 /// A checksum over the ranges of all entry points.
 fn checksum(table: &MethodTable) -> u32 {
@@ -61,52 +25,8 @@ fn code_bytes(table: &MethodTable) -> usize {
     table.methods().iter().map(|method| (method.start..method.start + method.size).filter(is_code).count()).sum()
 }
 
-/// Thunks follow each other to the end of their section, and each is known.
-fn check_thunks(what: &str, image: &Image<'_>, table: &MethodTable) {
-    let header = image.ready_to_run().map(|header| header.core());
-    let section = header.and_then(|header| header.section(SectionKind::DelayLoadMethodCallThunks));
-    let (Some(section), Some(first)) = (section, table.thunks().first()) else {
-        return assert_eq!((section, table.thunks()), (None, [].as_slice()), "{what}");
-    };
-    assert!(first.start <= section.rva && first.kind == ThunkKind::Jump, "{what}");
-    let mut next = first.start;
-    for thunk in table.thunks() {
-        assert_eq!(thunk.start, next, "{what}: {thunk}");
-        assert!(thunk.helper.is_some(), "{what}: {thunk}");
-        next += thunk.size;
-        let place = table.lookup(Rva((next - 1).into()));
-        assert_eq!(place, Some(Place::Thunk { thunk, offset: thunk.size - 1 }), "{what}");
-    }
-    assert_eq!(next, section.rva + section.size, "{what}");
-}
-
 fn table(file: &[u8]) -> MethodTable {
     Image::parse(file, Layout::File).unwrap().methods().unwrap()
-}
-
-#[test]
-fn frameworks_have_the_methods_that_are_known() {
-    let check = |set: ImageSet, [images, with_code]: [usize; 2], expected: Totals| {
-        let (mut precompiled, mut code, mut totals) = (0, 0, Totals::default());
-        for_each(set, |name, file| {
-            let image = Image::parse(file, Layout::File).unwrap_or_else(|error| panic!("{set} {name}: {error}"));
-            let table = image.methods().unwrap();
-            assert!(table.problems().is_empty(), "{set} {name}: {:?}", table.problems());
-            check_thunks(&format!("{set} {name}"), &image, &table);
-            precompiled += usize::from(image.ready_to_run().is_some());
-            code += usize::from(table.function_count() != 0);
-            totals.add(&Totals::of(&table));
-        });
-        assert_eq!((precompiled, code, totals), (images, with_code, expected), "{set}");
-    };
-    let totals = |definitions, instances, functions, methods| Totals { definitions, instances, functions, methods };
-    check(ImageSet::Net3, [163, 100], totals(84_974, 44_903, 138_252, 129_782));
-    check(ImageSet::Net8, [89, 89], totals(78_333, 38_875, 126_855, 117_208));
-    check(ImageSet::Net9Loose, [197, 194], totals(118_645, 53_797, 186_855, 172_442));
-    check(ImageSet::Net10Compressed, [92, 92], totals(83_463, 53_571, 148_195, 137_034));
-    check(ImageSet::Net8Arm64, [89, 89], totals(79_266, 38_747, 127_674, 118_013));
-    check(ImageSet::Net10Mac, [92, 92], totals(83_310, 53_520, 147_456, 136_830));
-    check(ImageSet::Net10Trimmed, [0, 0], Totals::default());
 }
 
 #[test]
