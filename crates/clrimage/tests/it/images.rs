@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use strata_clrimage::bundle::{Bundle, EntryKind};
+use strata_clrimage::bundle::{self, Bundle, EntryKind};
 use strata_clrimage::{Image, Layout};
 use strata_testkit::live::{ImageSet, Images};
 
@@ -20,7 +20,7 @@ pub(crate) fn for_each(set: ImageSet, mut visit: impl FnMut(&str, &[u8])) {
             let file = std::fs::read(&path).unwrap();
             let bundle = Bundle::find(&file).unwrap().unwrap();
             for entry in bundle.entries().iter().filter(|entry| entry.kind == EntryKind::Assembly) {
-                visit(entry.path, &bundle.content(entry).unwrap());
+                visit(&entry.path, &bundle::content(&file, entry).unwrap());
             }
         }
     }
