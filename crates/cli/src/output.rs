@@ -1,8 +1,10 @@
 //! Files that profiles are written to.
 
 use crate::failure::Failure;
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use strata_export::{Compression, Format, write_profile};
 use strata_profile::Profile;
@@ -19,22 +21,44 @@ pub(crate) fn write(profile: &Profile, format: (Format, Compression), path: &Pat
     replace(path, |out| write_profile(profile, format.0, format.1, out))
 }
 
-/// Writes a file beside its place and moves it there, so that no half file is ever seen.
+/// Writes a file beside its place and moves it there, so that no half file is ever seen. What is there and is no file of its
+/// own (a device, a pipe, a link) is written into.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".part");
-    let draft = Path::new(&draft);
-    let written = File::create(draft).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()?;
-        std::fs::rename(draft, path)
+    let is_other = fs::symlink_metadata(path).is_ok_and(|there| {
+        // A link that someone else put there, as anyone can in /tmp, must not lead us to other files.
+        let is_foreign_link = there.is_symlink() && there.uid() != rustix::process::geteuid().as_raw();
+        !there.is_file() && !is_foreign_link
     });
-    written.map_err(|error| {
+    let written = if is_other { write_into(path, write) } else { write_beside(path, write) };
+    written.map_err(|error| Failure::cannot_write(path, &error))
+}
+
+fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(OpenOptions::new().write(true).create(true).truncate(true).open(path)?);
+    write(&mut out)?;
+    out.flush()
+}
+
+fn write_beside(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.part", std::process::id()));
+    let draft = path.with_file_name(name);
+    // Nothing that someone else put there is opened, nor lost.
+    let file = match OpenOptions::new().write(true).create_new(true).open(&draft) {
+        // Where no file may be made, the one that is there may still be written.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && path.exists() => {
+            return write_into(path, write);
+        }
+        opened => opened?,
+    };
+    let mut out = BufWriter::new(file);
+    let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
         // What there is of it helps no one.
-        let _ = std::fs::remove_file(draft);
-        Failure::cannot_write(path, &error)
-    })
+        let _ = fs::remove_file(&draft);
+    }
+    written
 }
 
 /// Where a file of this format can be looked at.
@@ -43,5 +67,35 @@ pub(crate) const fn how_to_look(format: Format) -> &'static str {
         Format::Firefox => "open it at https://profiler.firefox.com; it stays on your machine",
         Format::Speedscope => "open it at https://www.speedscope.app; it stays on your machine",
         Format::Folded => "one line for each distinct stack, for flame graph tools",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_replaces_files_and_goes_into_everything_else() {
+        let folder = std::env::temp_dir().join(format!("strata-output-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let [file, link, linked] = ["file", "link", "linked"].map(|name| folder.join(name));
+        let put = |path: &Path, text: &str| replace(path, |out| out.write_all(text.as_bytes()));
+        fs::write(&file, "before").unwrap();
+        put(&file, "after").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        assert!(replace(&file, |_| Err(io::Error::other("no"))).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after", "a failure leaves what was there");
+
+        fs::write(&linked, "a longer text").unwrap();
+        std::os::unix::fs::symlink(&linked, &link).unwrap();
+        put(&link, "short").unwrap();
+        assert_eq!(fs::read_to_string(&linked).unwrap(), "short");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        put(Path::new("/dev/null"), "gone").unwrap();
+        assert!(put(Path::new("/dev/full"), "x").is_err());
+
+        let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 3, "no draft is left: {names:?}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

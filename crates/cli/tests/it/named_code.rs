@@ -142,10 +142,11 @@ fn tier_in_events(tier: &str) -> Option<&'static str> {
 /// System.ConsoleKey,Inner,unsigned int8,wchar)`. Types of arguments that events show as the address of a method table
 /// (`pMT: 0x7f..`), which some maps have too (`Inner /* MT: 0x7f.. */`), become `?`.
 pub(crate) fn plain(signature: &str) -> String {
-    const KINDS: [&str; 4] = ["value ", "valuetype ", "class ", "native "];
+    const KINDS: [&str; 6] = ["method ", "fnptr ", "value ", "valuetype ", "class ", "native "];
     const NAMES: [(&str, &str); 4] =
         [("wchar", "char"), ("System.String", "string"), ("System.Object", "object"), ("unsigned int", "uint")];
-    let signature = without_method_tables(&unscoped(signature));
+    // Pointers to functions: `method object *(int32)` in maps, `fnptr System.Object(int32)` in events.
+    let signature = without_method_tables(&unscoped(signature)).replace(" *(", "(");
     let mut plain = String::new();
     // One type at a time: a word ends with what joins types to a signature.
     for word in signature.split_inclusive(['(', ')', ',', '<', '>', '[', '&', '*']) {
@@ -227,6 +228,7 @@ fn spellings_of_types_are_brought_together() {
         "(valuetype System.ReadOnlySpan`1<char>,valuetype A/B/C)",
         "(value class System.ReadOnlySpan`1<wchar>,value class C)",
     );
+    check("(method object *(void*)&,bool&)", "(fnptr System.Object(void*)&,bool&)");
     check("(A/B /* MT: 0x00007F5B8B74C468 */,int32)", "(pMT: 00007F5B8B74C468,int32)");
     assert_ne!(plain("(System.StringComparison)"), plain("(stringComparison)"));
     assert_ne!(plain("(int32,int64)"), plain("(int64,int32)"));
