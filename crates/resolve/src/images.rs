@@ -22,7 +22,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use strata_address::Avma;
-use strata_perfdata::record::CopiedImage;
+use strata_perfdata::record::ProgramImage;
 use strata_profile::{Gap, Unnamed};
 
 /// What a mapped file turned out to be, told by its bytes.
@@ -68,7 +68,7 @@ impl<'f> Images<'f> {
         let opened = match mapping.mapped_as() {
             MappedAs::File => Rc::new(self.open_file(mapped)),
             MappedAs::Vdso => Rc::new(self.open_vdso()),
-            MappedAs::Copied => self.open_copied(mappings, mapped),
+            MappedAs::ProgramImage => self.open_copied(mappings, mapped),
             MappedAs::Memory => Rc::new(Opened::Refused(Unnamed::NoFile)),
         };
         self.known.insert(key, Rc::clone(&opened));
@@ -125,7 +125,7 @@ impl<'f> Images<'f> {
     /// An image that the runtime inflated out of a single-file program.
     fn open_copied(&mut self, mappings: &Mappings, mapped: Mapped<'_>) -> Rc<Opened> {
         let mapping = mapped.mapping;
-        let Some(copied) = CopiedImage::of_path(mapping.path.as_bytes()) else {
+        let Some(copied) = ProgramImage::of_path(mapping.path.as_bytes()) else {
             return Rc::new(Opened::Refused(Unnamed::NoFile));
         };
         let [executable, assembly] = [copied.executable, copied.assembly].map(String::from_utf8_lossy);

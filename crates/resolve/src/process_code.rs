@@ -43,7 +43,7 @@ impl<'f> ProcessImages<'f> {
         for mapped in self.mappings.all(self.pid) {
             match mapped.mapping.mapped_as() {
                 MappedAs::Memory | MappedAs::Vdso => {}
-                MappedAs::Copied => {
+                MappedAs::ProgramImage => {
                     let base = mapped.range.start().0.checked_sub(mapped.mapping.file_offset);
                     if let (Some(base), Opened::Managed(image)) = (base, &*self.images.open(&self.mappings, mapped)) {
                         take(LoadedImage::new(image, Avma(base)));

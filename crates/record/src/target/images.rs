@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 use strata_address::{Avma, AvmaRange};
 use strata_clrimage::ImageIdentity;
-use strata_perfdata::record::{CopiedImage, MappedAs};
+use strata_perfdata::record::{MappedAs, ProgramImage};
 use strata_unwind::ElfUnwindData;
 
 use super::bundled::BundledImages;
@@ -100,8 +100,9 @@ const MAX_KNOWN: usize = 1024;
 impl Images {
     /// The image mapped by a process at a range. `build_id` is what the kernel said of it, where it did.
     pub(crate) fn get(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Image {
-        match MappedAs::of_path(path.as_bytes()) {
-            MappedAs::Memory | MappedAs::Copied => Image { content: Content::NoImage, build_id: None },
+        // Images inside programs have names that only recordings give them: here it is a file with such a name.
+        match MappedAs::of(path.as_bytes(), None) {
+            MappedAs::Memory | MappedAs::ProgramImage => Image { content: Content::NoImage, build_id: None },
             MappedAs::Vdso => {
                 let read = || read_from_memory(pid, range);
                 self.known_or(Identity::Vdso, read).unwrap_or_else(|| unknown(path, build_id))
@@ -152,7 +153,7 @@ impl Images {
         let image = self.dotnet(&identified, source).filter(|image| image.has_code())?;
         let executable = copied::executable(pid)?;
         let assembly = identified.assembly.as_deref().unwrap_or("?").as_bytes();
-        Some(Copied { image, base, path: CopiedImage { executable: &executable, assembly }.path() })
+        Some(Copied { image, base, path: ProgramImage { executable: &executable, assembly }.path() })
     }
 
     fn dotnet(&mut self, identified: &Identified, source: Source<'_>) -> Option<Arc<DotnetImage>> {

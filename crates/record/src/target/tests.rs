@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use strata_address::{Avma, AvmaRange};
 use strata_clrimage::{Image, Layout, SectionKind};
-use strata_perfdata::record::{CopiedImage, MmapIdentity};
+use strata_perfdata::record::{MmapIdentity, ProgramImage};
 use strata_testkit::live::{MappedImage, Running, Runtime, Source, Until, mapped_images};
 use strata_unwind::Code;
 
@@ -85,7 +85,7 @@ fn check(runtime: Runtime) {
             }
             Source::Memory(_) => {
                 copied += 1;
-                let told = CopiedImage::of_path(path).unwrap();
+                let told = ProgramImage::of_path(path).unwrap();
                 assert_eq!(told.executable, runtime.host().unwrap().as_os_str().as_encoded_bytes());
                 assert_eq!(Some(told.assembly), name.map(str::as_bytes));
                 assert_eq!(*file_offset, u64::from(section.virtual_address) & !0xfff);
