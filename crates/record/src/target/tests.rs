@@ -78,17 +78,21 @@ fn check(runtime: Runtime) {
                 assert_eq!(path, file.as_os_str().as_encoded_bytes());
                 assert_eq!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]));
             }
-            Source::File { path: file, .. } => {
-                bundled += 1;
-                assert_eq!(path, file.as_os_str().as_encoded_bytes());
-                assert_ne!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]), "that of the program");
-            }
-            Source::Memory(_) => {
-                copied += 1;
+            inside => {
+                let program = match inside {
+                    Source::File { path: file, .. } => {
+                        bundled += 1;
+                        file.clone()
+                    }
+                    Source::Memory(_) => {
+                        copied += 1;
+                        runtime.host().unwrap()
+                    }
+                };
                 let told = ProgramImage::of_path(path).unwrap();
-                assert_eq!(told.executable, runtime.host().unwrap().as_os_str().as_encoded_bytes());
+                assert_eq!(told.executable, program.as_os_str().as_encoded_bytes());
                 assert_eq!(Some(told.assembly), name.map(str::as_bytes));
-                assert_eq!(*file_offset, u64::from(section.virtual_address) & !0xfff);
+                assert_eq!(*file_offset, found.range.start().0 - mapped.base.0);
                 assert_eq!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]));
             }
         }
