@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use strata_address::Avma;
 use strata_clrimage::bundle::Entry;
-use strata_perfdata::record::CopiedImage;
+use strata_perfdata::record::ProgramImage;
 use strata_profile::{Gap, Unnamed};
 
 /// What a mapped file turned out to be, told by its bytes.
@@ -99,7 +99,7 @@ impl<'f> Images<'f> {
         let opened = match mapped_as {
             MappedAs::File => Rc::new(self.open_file(mapped)),
             MappedAs::Vdso => Rc::new(self.open_vdso()),
-            MappedAs::Copied => self.open_copied(mappings, mapped),
+            MappedAs::ProgramImage => self.open_program_image(mappings, mapped),
             MappedAs::Memory => Rc::new(Opened::Refused(Refused::not_a_file())),
         };
         let opened = self.hold_against(mapping.build_id.as_deref(), &mapping.path, opened);
@@ -166,12 +166,12 @@ impl<'f> Images<'f> {
     }
 
     /// An image that the recorder found in a single-file program.
-    fn open_copied(&mut self, mappings: &Mappings, mapped: Mapped<'_>) -> Rc<Opened> {
+    fn open_program_image(&mut self, mappings: &Mappings, mapped: Mapped<'_>) -> Rc<Opened> {
         let mapping = mapped.mapping;
-        let Some(copied) = CopiedImage::of_path(mapping.path.as_bytes()) else {
+        let Some(image) = ProgramImage::of_path(mapping.path.as_bytes()) else {
             return Rc::new(Opened::Refused(Refused::not_a_file()));
         };
-        let [executable, assembly] = [copied.executable, copied.assembly].map(String::from_utf8_lossy);
+        let [executable, assembly] = [image.executable, image.assembly].map(String::from_utf8_lossy);
         // The program itself is mapped as well, which leads to its file even when that was deleted.
         let program = match mappings.of_path(mapped.pid, &executable) {
             Some(program) => self.open(mappings, program),

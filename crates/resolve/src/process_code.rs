@@ -78,7 +78,7 @@ fn images_of(images: &mut Images<'_>, mappings: &Mappings, mapped: Mapped<'_>) -
         return within.filter_map(|(start, image)| Some((in_file(start, &image)?, image))).collect();
     }
     let base = match mapped_as {
-        MappedAs::Copied => mapping.start.0.checked_sub(mapping.file_offset).map(Avma),
+        MappedAs::ProgramImage => mapping.start.0.checked_sub(mapping.file_offset).map(Avma),
         _ => in_file(0, &opened),
     };
     base.map(|base| (base, opened)).into_iter().collect()

@@ -154,7 +154,7 @@ impl<'m> MappedPlace<'m> {
 
     fn in_image(&self, mapped: Mapped<'_>, image: &ManagedImage) -> Option<Rva> {
         match mapped.mapping.mapped_as() {
-            MappedAs::Copied => Some(Rva(self.offset)),
+            MappedAs::ProgramImage => Some(Rva(self.offset)),
             _ => image.rva_of_file_offset(self.offset),
         }
     }
