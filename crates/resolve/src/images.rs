@@ -32,7 +32,7 @@ use strata_profile::{Gap, Unnamed};
 /// What a mapped file turned out to be, told by its bytes.
 pub(crate) enum Opened {
     Elf(ElfFile),
-    Managed(ManagedImage),
+    Managed(Box<ManagedImage>),
     Refused(Refused),
 }
 
@@ -224,7 +224,7 @@ impl<'f> Images<'f> {
 
     fn managed(&self, path: &str, bytes: Result<ImageBytes, Refused>, surroundings: Surroundings) -> Opened {
         match bytes.and_then(|bytes| ManagedImage::read(bytes, surroundings, path)) {
-            Ok(image) => Opened::Managed(image),
+            Ok(image) => Opened::Managed(Box::new(image)),
             Err(refused) => self.refuse(path, refused),
         }
     }

@@ -494,7 +494,8 @@ fn files_that_a_program_cannot_hold_are_told_of() {
     program.file[header + found..][..8].copy_from_slice(&first.to_le_bytes());
     let files = Fake::default().with("/shop/cart", &program.file);
     let rva = built.methods[0].start().into();
-    let (named, notices) = look_up(&files, "/shop/cart!/Shop.Cart.dll", rva, Is::default());
+    let is = Is { build_id: Some(&identity(&built.file)), inode: 0 };
+    let (named, notices) = look_up(&files, "/shop/cart!/Shop.Cart.dll", rva, is);
     assert_eq!(named.name, "Shop.Cart.Add()");
     let reason = "1 of the files that it lists cannot be inside of it".to_owned();
     assert_eq!(notices, [Gap::Image { path: "/shop/cart".into(), reason }]);
