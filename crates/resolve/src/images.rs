@@ -31,7 +31,7 @@ use strata_profile::{Gap, Unnamed};
 
 /// What a mapped file turned out to be, told by its bytes.
 pub(crate) enum Opened {
-    Elf(ElfFile),
+    Elf(Box<ElfFile>),
     Managed(Box<ManagedImage>),
     Refused(Refused),
 }
@@ -128,7 +128,7 @@ impl<'f> Images<'f> {
         match symbols {
             Some((symbols, bytes)) => {
                 let path = FilePath::on_host("[vdso]");
-                Opened::Elf(ElfFile { symbols, bytes, path, bundled: OnceCell::from(None) })
+                Opened::Elf(Box::new(ElfFile { symbols, bytes, path, bundled: OnceCell::from(None) }))
             }
             None => Opened::Refused(Refused::not_a_file()),
         }
@@ -149,7 +149,7 @@ impl<'f> Images<'f> {
             return self.refuse(&mapping.path, Refused::replaced());
         }
         if bytes.starts_with(b"\x7fELF") {
-            return Opened::Elf(self.elf(mapping, path, bytes));
+            return Opened::Elf(Box::new(self.elf(mapping, path, bytes)));
         }
         self.managed(&mapping.path, Ok(ImageBytes::whole(bytes)), Surroundings::Folder(path))
     }
@@ -182,7 +182,7 @@ impl<'f> Images<'f> {
             }
         };
         let refused = match &*program {
-            Opened::Elf(ElfFile { symbols: Err(Unnamed::OtherFile), .. }) => Refused::replaced(),
+            Opened::Elf(elf) if matches!(elf.symbols, Err(Unnamed::OtherFile)) => Refused::replaced(),
             Opened::Elf(elf) => {
                 let bundled = elf.bundle(&self.outside.notices);
                 let entry = bundled.map(|bundled| (bundled, bundled.assembly(&assembly, mapping.build_id.as_deref())));
