@@ -4,13 +4,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use strata_clrimage::bundle::Bundle;
+use strata_clrimage::bundle::{self, Bundle};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(Some(bundle)) = Bundle::find(bytes) else { return };
     for entry in bundle.entries().iter().take(64) {
         assert!(entry.offset + entry.stored_size() <= bytes.len() as u64);
-        if let Ok(content) = bundle.content(entry) {
+        if let Ok(content) = bundle::content(bytes, entry) {
             assert_eq!(content.len() as u64, entry.size);
         }
         for offset in [entry.offset, entry.offset + entry.stored_size()] {

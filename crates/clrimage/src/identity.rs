@@ -2,10 +2,13 @@
 
 use core::fmt;
 
+use flate2::Crc;
+
 use crate::metadata::Guid;
 
 /// Tells an image from every other, in the 20 bytes that a build id has room for: the MVID of its metadata (all zero when it
-/// has none, as composite images), then the CRC-32 of its PE headers, little-endian.
+/// has none, as composite images), then the CRC-32 (of zlib) of its PE headers, of which at most [`ImageIdentity::HEADERS`]
+/// bytes count, little-endian.
 ///
 /// The MVID alone is not enough: an assembly keeps it when it is compiled ahead of time, once or again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -15,12 +18,18 @@ impl ImageIdentity {
     /// Bytes of an identity.
     pub const SIZE: usize = 20;
 
-    /// Of an image with this MVID and these header bytes ([`Pe::headers`](crate::Pe::headers)).
+    /// Header bytes that count; real headers have 512 or 1024.
+    pub const HEADERS: usize = 4096;
+
+    /// Of an image with this MVID and these header bytes ([`Pe::headers`](crate::Pe::headers)), all of them or the first
+    /// [`Self::HEADERS`].
     pub fn new(mvid: Option<Guid>, headers: &[u8]) -> Self {
         let mut bytes = [0; Self::SIZE];
         let (id, checksum) = bytes.split_at_mut(16);
         id.copy_from_slice(&mvid.unwrap_or_default().0);
-        checksum.copy_from_slice(&crc32(headers).to_le_bytes());
+        let mut crc = Crc::new();
+        crc.update(headers.get(..Self::HEADERS).unwrap_or(headers));
+        checksum.copy_from_slice(&crc.sum().to_le_bytes());
         Self(bytes)
     }
 
@@ -47,19 +56,6 @@ impl fmt::Display for ImageIdentity {
     }
 }
 
-/// The checksum of zlib (CRC-32/ISO-HDLC).
-fn crc32(bytes: &[u8]) -> u32 {
-    const POLYNOMIAL: u32 = 0xedb8_8320;
-    let mut crc = u32::MAX;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = (crc >> 1) ^ (POLYNOMIAL & 0_u32.wrapping_sub(crc & 1));
-        }
-    }
-    !crc
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +70,7 @@ mod tests {
         assert_eq!(ImageIdentity::from_bytes(identity.as_bytes()), Some(identity));
         assert_eq!(ImageIdentity::from_bytes(&[0; 19]), None);
         assert_eq!(ImageIdentity::new(None, b"").as_bytes(), &[0; 20]);
+        let long = [7; ImageIdentity::HEADERS + 1];
+        assert_eq!(ImageIdentity::new(None, &long), ImageIdentity::new(None, &long[..ImageIdentity::HEADERS]));
     }
 }

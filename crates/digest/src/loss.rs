@@ -29,6 +29,8 @@ pub struct LossSummary {
     pub undecodable_runtime_events: u64,
     /// Bodies of methods that a runtime told of without a name, and that nothing else named.
     pub nameless_methods: u64,
+    /// Lists of which IL a method's code comes from whose code nothing told of.
+    pub unpaired_maps: u64,
     /// Things missing as a whole, each a sentence without its full stop.
     pub gaps: Vec<String>,
     /// Samples whose stack reaches the thread's root.
@@ -99,6 +101,7 @@ impl LossSummary {
             runtime_events_dropped: profile.loss.runtime_events,
             undecodable_runtime_events: profile.loss.undecodable_events,
             nameless_methods: profile.loss.nameless_methods,
+            unpaired_maps: profile.loss.unpaired_maps,
             gaps: profile.loss.gaps.iter().map(Gap::to_string).collect(),
             whole_stacks: quality.whole_stacks(),
             stacks_by_end: counted(quality.stacks.iter().map(|(end, &count)| (end.label(), count))),
@@ -146,6 +149,12 @@ impl LossSummary {
                 self.nameless_methods,
                 "methods without a name",
                 ["method without a name", "methods without a name"],
+                Told::IfAny,
+            ),
+            (
+                self.unpaired_maps,
+                "line maps without a method",
+                ["line map without a method", "line maps without a method"],
                 Told::IfAny,
             ),
         ]

@@ -121,6 +121,8 @@ pub enum Unnamed {
     TooLarge,
     /// The image is no image, or damaged.
     Damaged,
+    /// The name is in another assembly, which is not at hand.
+    NoAssembly,
     /// The file is no longer the one that was mapped.
     OtherFile,
     /// The kernel hides its symbols from us.
@@ -145,6 +147,7 @@ impl NameSource {
             NameSource::None(Unnamed::NoFile) => "none: file not readable",
             NameSource::None(Unnamed::TooLarge) => "none: file too large",
             NameSource::None(Unnamed::Damaged) => "none: image damaged",
+            NameSource::None(Unnamed::NoAssembly) => "none: other assembly needed",
             NameSource::None(Unnamed::OtherFile) => "none: file replaced",
             NameSource::None(Unnamed::KernelHidden) => "none: kernel symbols hidden",
             NameSource::None(Unnamed::NoMethod) => "none: no method known",

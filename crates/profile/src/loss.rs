@@ -19,6 +19,8 @@ pub struct Loss {
     pub undecodable_events: u64,
     /// Bodies of methods that a runtime told of without a name, and that nothing else named.
     pub nameless_methods: u64,
+    /// Lists of which IL a method's code comes from whose code nothing told of: such code has no source lines.
+    pub unpaired_maps: u64,
     /// Things that are missing as a whole.
     pub gaps: Vec<Gap>,
 }
@@ -56,6 +58,13 @@ pub enum Gap {
         /// Why.
         reason: String,
     },
+    /// Source lines of an image's code are missing.
+    SourceLines {
+        /// The image, or the debug information that should have them.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// The kernel's symbols could not be read.
     KernelSymbols {
         /// Why.
@@ -76,6 +85,7 @@ impl fmt::Display for Gap {
             Gap::FileCut { file, offset, problem } => write!(f, "{file} is unreadable from byte {offset}: {problem}"),
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::Image { path, reason } => write!(f, "names of code in {path} are missing: {reason}"),
+            Gap::SourceLines { path, reason } => write!(f, "source lines from {path} are missing: {reason}"),
             Gap::KernelSymbols { reason } => write!(f, "kernel functions are unnamed: {reason}"),
             Gap::KernelNotSampled => {
                 write!(

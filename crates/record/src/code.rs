@@ -8,7 +8,7 @@ use strata_perfdata::record::Mmap;
 pub use dotnet::ListError;
 
 /// Hands over a record of each mapping of code that a process has, as a recording begins with: with the identities of .NET
-/// images, and with those that were copied out of a single-file program recognized. In the order of addresses; none when
+/// images, and with those inside single-file programs recognized. In the order of addresses; none when
 /// there is no such process, or it may not be looked into.
 pub fn mapped_code(pid: u32, mut take: impl FnMut(&Mmap<'_>)) {
     let told: Result<(), Infallible> = Processes::default().found(pid, |record| {

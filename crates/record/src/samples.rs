@@ -3,7 +3,7 @@
 use crate::perf::event::{EventConfig, KernelSide};
 use crate::target::memory::LiveMemory;
 use crate::target::proc;
-use crate::target::processes::{self, Processes, Recognized};
+use crate::target::processes::{self, Processes};
 use perf_event_open_sys::bindings as sys;
 use std::fs::File;
 use strata_address::{Avma, AvmaRange};
@@ -130,8 +130,7 @@ impl SampleWriter {
                 if processes::tells_of_runtime(mapping.filename) {
                     runtime_seen(pid);
                 }
-                let recognized = self.processes.mapped(pid, mapping);
-                if let Some(recognized) = recognized.filter(Recognized::is_more_than_the_kernel_said) {
+                if let Some(recognized) = self.processes.mapped(mapping) {
                     let mut completed = *mapping;
                     recognized.complete(&mut completed);
                     return self.writer.push(&Record { data: RecordData::Mmap(completed), ..record });

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::paths::{DELETED, without_mark};
 use strata_address::AvmaRange;
 
 pub use host::HostFiles;
@@ -57,7 +58,7 @@ impl FilePath {
     /// The path as it was said, without the kernel's ` (deleted)` mark.
     pub fn path(&self) -> &Path {
         let Some(text) = self.path.to_str() else { return &self.path };
-        text.strip_suffix(DELETED).map_or(&self.path, Path::new)
+        Path::new(without_mark(text))
     }
 
     /// Whether the kernel said that the file is gone from its directory.
@@ -75,8 +76,6 @@ impl FilePath {
         self.mapping
     }
 }
-
-const DELETED: &str = " (deleted)";
 
 /// Where the bytes of a file were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

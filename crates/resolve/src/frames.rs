@@ -2,9 +2,9 @@
 
 use crate::managed::{Home, ManagedCode, Method};
 use crate::mappings::{MappedAs, Mappings};
+use crate::paths;
 use crate::symbols::{Named, Symbols};
 use rustc_hash::FxHashMap;
-use std::path::Path;
 use strata_address::Avma;
 use strata_profile::{
     CodeKind, Found, Frame, FrameId, Function, Gap, Module, NameSource, ProfileBuilder, SourceLine, Tier, Timestamp,
@@ -172,8 +172,7 @@ struct FileName<'p>(&'p str);
 
 impl<'p> FileName<'p> {
     fn of(path: &'p str) -> Self {
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-        Self(path.rsplit('/').next().unwrap_or(path))
+        Self(paths::file_name(paths::without_mark(path)))
     }
 
     /// A native library, such as `libc.so.6`.
@@ -183,9 +182,9 @@ impl<'p> FileName<'p> {
 }
 
 fn of_method(symbols: &mut Symbols<'_>, mappings: &Mappings, pid: u32, method: &Method, address: Avma) -> Named {
-    let module = method.module.as_ref().and_then(|module| {
-        let name = Path::new(&*module.path).file_stem()?.to_string_lossy().into_owned();
-        Some(Module { name, path: module.path.to_string(), build_id: None })
+    let module = method.module.as_ref().map(|module| {
+        let name = paths::stem(&module.path).to_owned();
+        Module { name, path: module.path.to_string(), build_id: None }
     });
     let line = symbols.line_of(mappings, pid, method, address);
     Named { name: method.name.clone(), module, kind: method.kind, source: method.source, line }

@@ -20,6 +20,7 @@ pub mod kernel;
 mod managed;
 mod mappings;
 mod native;
+mod paths;
 mod precompiled;
 mod process_code;
 mod readable;

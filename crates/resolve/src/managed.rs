@@ -2,15 +2,18 @@
 
 mod il_map;
 pub(crate) mod method_name;
+mod modules;
 #[cfg(test)]
 mod tests;
 
 pub use method_name::display as method_display_name;
+pub(crate) use modules::ModuleFile;
 
 use crate::code_map::{CodeCursor, CodeHistory, CodeId};
 pub(crate) use il_map::IlMap;
 use il_map::Pairing;
-use rustc_hash::{FxHashMap, FxHashSet};
+use modules::Modules;
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 use strata_address::{Avma, AvmaRange};
 use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
@@ -29,14 +32,6 @@ pub(crate) struct Method {
     pub(crate) source: NameSource,
     pub(crate) home: Home,
     pub(crate) il: Il,
-}
-
-/// The file of a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ModuleFile {
-    pub(crate) path: Box<str>,
-    /// Signature of its debug information, and where that was when the module was built.
-    pub(crate) pdb: Option<([u8; 16], Box<str>)>,
 }
 
 /// What a body was compiled from.
@@ -126,6 +121,8 @@ pub(crate) struct Missing {
     pub(crate) undecodable: u64,
     /// Bodies that were told of without a name, and that nothing else named.
     pub(crate) nameless: u64,
+    /// Lists of which IL a body comes from, whose body nothing told of.
+    pub(crate) unpaired_maps: u64,
 }
 
 /// Gathers what the streams of one process say.
@@ -135,7 +132,7 @@ pub(crate) struct ManagedReader {
     /// Bodies told of without a name: where, and the runtime's id of the method.
     nameless: FxHashSet<(AvmaRange, u64)>,
     unloads: Vec<(Timestamp, AvmaRange)>,
-    modules: FxHashMap<u64, Rc<ModuleFile>>,
+    modules: Modules,
     il_maps: Pairing,
     began: Option<Timestamp>,
     missing: Missing,
@@ -148,6 +145,7 @@ struct Body {
     range: AvmaRange,
     method_id: u64,
     module_id: u64,
+    told: Timestamp,
     /// When it came to be; `None`: before the stream began.
     born: Option<Timestamp>,
     method: Method,
@@ -184,7 +182,9 @@ impl ManagedReader {
             }
             _ => {}
         };
-        let summary = match decoder.feed(bytes, &mut sink).and_then(|()| decoder.finish(&mut sink)) {
+        let read = decoder.feed(bytes, &mut sink).and_then(|()| decoder.finish(&mut sink));
+        self.il_maps.end_stream();
+        let summary = match read {
             Ok(summary) => summary,
             Err(refused) => return self.damage.push(damage(0, refused.to_string())),
         };
@@ -214,7 +214,7 @@ impl ManagedReader {
 
     fn take(&mut self, event: RuntimeEvent<'_>, at: Timestamp, kind: StreamKind) {
         match event {
-            RuntimeEvent::Method(Occasion::Load, method) => self.body(&method, Some(at), NameSource::JitEvent),
+            RuntimeEvent::Method(Occasion::Load, method) => self.body(&method, at, Some(at), NameSource::JitEvent),
             // A runtime that ends tells of all its code once more, as unloads. Only code that was made while running is
             // really unloaded by itself; the others stay until something else takes their place.
             RuntimeEvent::Method(Occasion::Unload, method) => {
@@ -222,31 +222,31 @@ impl ManagedReader {
                 if let (true, Some(range)) = (method.flags.is_dynamic(), method.range()) {
                     self.unloads.push((at, range));
                 }
-                self.body(&method, None, NameSource::JitEvent);
+                self.body(&method, at, None, NameSource::JitEvent);
             }
             RuntimeEvent::Method(Occasion::RundownStart | Occasion::RundownEnd, method) => {
                 let source = match kind {
                     StreamKind::Attach => NameSource::Snapshot,
                     StreamKind::Live => NameSource::Rundown,
                 };
-                self.body(&method, None, source);
+                self.body(&method, at, None, source);
             }
-            RuntimeEvent::Module(_, module) => self.module(&module),
+            RuntimeEvent::Module(_, module) => self.module(&module, at),
             _ => {}
         }
     }
 
-    fn module(&mut self, module: &ModuleEvent<'_>) {
+    fn module(&mut self, module: &ModuleEvent<'_>, at: Timestamp) {
         let path = module.il_path.to_string();
         let path = if path.is_empty() { module.native_path.to_string() } else { path };
         if !path.is_empty() {
             let pdb = module.managed_pdb.filter(|pdb| pdb.signature.0 != [0; 16]);
             let pdb = pdb.map(|pdb| (pdb.signature.0, pdb.build_path.to_string().into()));
-            self.modules.insert(module.module_id, Rc::new(ModuleFile { path: path.into(), pdb }));
+            self.modules.told(module.module_id, at, ModuleFile { path: path.into(), pdb });
         }
     }
 
-    fn body(&mut self, event: &MethodEvent<'_>, born: Option<Timestamp>, source: NameSource) {
+    fn body(&mut self, event: &MethodEvent<'_>, told: Timestamp, born: Option<Timestamp>, source: NameSource) {
         let Some(range) = event.range() else { return };
         // Without a name (a method announced at a lower level of detail) another event has to tell it.
         let Some(names) = &event.names else {
@@ -262,13 +262,15 @@ impl ManagedReader {
             home: home_of(event),
             il: Il { token: event.token, start: event.start, map: None },
         };
-        self.bodies.push(Body { range, method_id: event.method_id, module_id: event.module_id, born, method });
+        let (method_id, module_id) = (event.method_id, event.module_id);
+        self.bodies.push(Body { range, method_id, module_id, told, born, method });
     }
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
         let Self { mut bodies, mut nameless, unloads, modules, il_maps, began, mut missing, lists_all, damage } = self;
-        let il_maps = il_maps.finish();
+        let (il_maps, unpaired_maps) = il_maps.finish();
+        missing.unpaired_maps = unpaired_maps;
         for body in &bodies {
             nameless.remove(&(body.range, body.method_id));
         }
@@ -285,7 +287,7 @@ impl ManagedReader {
         let mut known_before = FxHashSet::default();
         let mut history = CodeHistory::default();
         let mut methods: Vec<Method> = Vec::with_capacity(bodies.len());
-        for Body { range, method_id, module_id, born, mut method } in bodies {
+        for Body { range, method_id, module_id, told, born, mut method } in bodies {
             let Ok(code) = CodeId::try_from(methods.len()) else { break };
             match born {
                 Some(at) => {
@@ -296,11 +298,8 @@ impl ManagedReader {
                 None if seen_born.contains(&(range, method_id)) || !known_before.insert(range) => continue,
                 None => history.add_before(range, code),
             }
-            method.module = modules.get(&module_id).cloned();
-            method.il.map = il_maps.get(&(range, method_id)).map(|map| match method.kind {
-                CodeKind::Jit(Tier::OptimizedTier1OSR) => il_map::of_replacement(map),
-                _ => Rc::clone(map),
-            });
+            method.module = modules.at(module_id, told).cloned();
+            method.il.map = il_maps.get(&(range, method_id)).cloned();
             methods.push(method);
         }
         for (at, range) in unloads {

@@ -35,7 +35,7 @@ impl Mapping {
     }
 
     pub(crate) fn mapped_as(&self) -> MappedAs {
-        MappedAs::of_path(self.path.as_bytes())
+        MappedAs::of(self.path.as_bytes(), self.build_id.as_deref())
     }
 }
 

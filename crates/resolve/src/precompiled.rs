@@ -1,9 +1,9 @@
 //! Names of precompiled methods, from their image.
 
-use crate::files::Files;
-use crate::images::{ImageBytes, Refused, Surroundings};
+use crate::images::{About, ImageBytes, Outside, Refused, Surroundings};
 use crate::managed::method_name;
 use crate::mappings::Mapped;
+use crate::paths;
 use crate::source_lines::{SourceLines, WantedPdb};
 use crate::symbols::{Line, Named};
 use rustc_hash::FxHashMap;
@@ -11,8 +11,10 @@ use std::cell::{OnceCell, RefCell};
 use strata_address::{Avma, Rva};
 use strata_clrimage::debug_directory::DebugDirectory;
 use strata_clrimage::metadata::Metadata;
-use strata_clrimage::{Assemblies, DebugInfo, Image, Layout, Method, MethodTable, NameError, Part, Place};
-use strata_profile::{CodeKind, Module, NameSource};
+use strata_clrimage::{
+    Assemblies, DebugInfo, Error, Image, ImageIdentity, Layout, Method, MethodTable, NameError, Part, Place,
+};
+use strata_profile::{CodeKind, Module, NameSource, Unnamed};
 
 /// How many times a name may ask for further assemblies.
 const MOST_ROUNDS: usize = 16;
@@ -21,36 +23,29 @@ const MOST_ROUNDS: usize = 16;
 pub(crate) struct ManagedImage {
     bytes: ImageBytes,
     surroundings: Surroundings,
+    identity: ImageIdentity,
     module: Module,
     kind: CodeKind,
     methods: MethodTable,
     lines: OnceCell<Option<SourceLines>>,
     /// Images of other assemblies that names needed, by simple name.
     others: RefCell<FxHashMap<String, Option<ImageBytes>>>,
+    /// What was found out about addresses: reading all of it again for each sample would take much longer.
+    known: RefCell<FxHashMap<Rva, Result<Named, Unnamed>>>,
 }
 
 impl ManagedImage {
-    /// Reads an image that was mapped with this identity. `path` is how it is shown.
-    pub(crate) fn read(
-        bytes: ImageBytes,
-        surroundings: Surroundings,
-        path: &str,
-        identity: Option<&[u8]>,
-    ) -> Result<Self, Refused> {
-        let damaged = |error: strata_clrimage::Error| Refused::damaged(error.to_string());
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    /// Reads an image. `path` is how it is shown.
+    pub(crate) fn read(bytes: ImageBytes, surroundings: Surroundings, path: &str) -> Result<Self, Refused> {
+        let damaged = |error: Error| Refused::damaged(error.to_string());
+        let path = paths::without_mark(path);
         let image = Image::parse(&bytes, Layout::File).map_err(damaged)?;
-        if identity.is_some_and(|mapped| mapped != image.identity().as_bytes()) {
-            return Err(Refused::replaced());
-        }
         let methods = image.methods().map_err(damaged)?;
-        let file_name = path.rsplit('/').next().unwrap_or(path);
-        let name = match image.metadata().and_then(|metadata| metadata.assembly_name()) {
-            Some(name) => name,
-            None => file_name.rsplit_once('.').map_or(file_name, |(stem, _)| stem),
-        };
+        let name = image.metadata().and_then(|metadata| metadata.assembly_name());
+        let name = name.unwrap_or_else(|| paths::stem(path));
         let is_managed = image.metadata().is_some() || image.ready_to_run().is_some();
         Ok(Self {
+            identity: image.identity(),
             module: Module { name: name.to_owned(), path: path.to_owned(), build_id: None },
             kind: if is_managed { CodeKind::ReadyToRun } else { CodeKind::Native },
             methods,
@@ -58,7 +53,13 @@ impl ManagedImage {
             surroundings,
             lines: OnceCell::new(),
             others: RefCell::default(),
+            known: RefCell::default(),
         })
+    }
+
+    /// What recordings have of it.
+    pub(crate) const fn identity(&self) -> &ImageIdentity {
+        &self.identity
     }
 
     pub(crate) const fn module(&self) -> &Module {
@@ -102,13 +103,28 @@ impl ManagedImage {
         Image::parse(&self.bytes, Layout::File).ok()?.pe().rva_of_file_offset(offset)
     }
 
-    /// What is at an RVA; `None` where no code is.
-    pub(crate) fn named(&self, files: &dyn Files, rva: Rva) -> Option<Named> {
-        match self.methods.lookup(rva)? {
+    /// What is at an RVA, or why it has no name.
+    pub(crate) fn named(&self, outside: &Outside<'_>, rva: Rva) -> Result<Named, Unnamed> {
+        if let Some(known) = self.known.borrow().get(&rva) {
+            return known.clone();
+        }
+        let named = self.find(outside, rva);
+        self.known.borrow_mut().insert(rva, named.clone());
+        named
+    }
+
+    fn find(&self, outside: &Outside<'_>, rva: Rva) -> Result<Named, Unnamed> {
+        match self.methods.lookup(rva).ok_or(Unnamed::NoSymbol)? {
             // Behind the last instruction of a method there is none to be sampled or returned to.
-            Place::Method { part: Part::Gap, .. } => None,
-            Place::Method { method, offset, .. } => self.method(files, method, offset),
-            Place::Thunk { thunk, .. } => Some(Named {
+            Place::Method { part: Part::Gap, .. } => Err(Unnamed::NoSymbol),
+            Place::Method { method, offset, .. } => self.method(outside, method, offset).map_err(|error| {
+                outside.notices.tell(About::Names, &self.module.path, &error);
+                match error {
+                    NameError::NoAssembly { .. } => Unnamed::NoAssembly,
+                    _ => Unnamed::Damaged,
+                }
+            }),
+            Place::Thunk { thunk, .. } => Ok(Named {
                 name: thunk.to_string(),
                 module: Some(self.module.clone()),
                 kind: CodeKind::Stub,
@@ -118,30 +134,30 @@ impl ManagedImage {
         }
     }
 
-    fn method(&self, files: &dyn Files, method: &Method, offset: u32) -> Option<Named> {
-        for _ in 0..MOST_ROUNDS {
-            let asked = {
+    fn method(&self, outside: &Outside<'_>, method: &Method, offset: u32) -> Result<Named, NameError> {
+        let mut rounds = 0..MOST_ROUNDS;
+        loop {
+            let (error, asked) = {
                 let loaded = self.others.borrow();
                 let others = Loaded { images: &loaded, asked: RefCell::default() };
-                match self.attempt(files, method, offset, &others) {
-                    Ok(named) => return Some(named),
-                    Err(_) => others.asked.into_inner(),
+                match self.attempt(outside, method, offset, &others) {
+                    Ok(named) => return Ok(named),
+                    Err(error) => (error, others.asked.into_inner()),
                 }
             };
-            if asked.is_empty() {
-                return None;
+            if asked.is_empty() || rounds.next().is_none() {
+                return Err(error);
             }
             for name in asked {
-                let image = self.surroundings.assembly(files, &name);
+                let image = self.surroundings.assembly(outside.files, &name);
                 self.others.borrow_mut().insert(name, image);
             }
         }
-        None
     }
 
     fn attempt<'d>(
         &'d self,
-        files: &dyn Files,
+        outside: &Outside<'_>,
         method: &Method,
         offset: u32,
         others: &Loaded<'d>,
@@ -155,28 +171,33 @@ impl ManagedImage {
             Some(assembly) if name.token().is_some() => Module { name: assembly.to_owned(), ..self.module.clone() },
             _ => self.module.clone(),
         };
-        let is_own = image.metadata().is_some_and(|own| own.mvid() == of_module.mvid());
+        // Only of the image's own assembly is the debug information at hand.
+        let own = image.metadata().and_then(|own| own.mvid());
+        let is_own = own.is_some() && own == of_module.mvid();
         let row = name.token().filter(|_| is_own).map(|token| token & 0x00ff_ffff);
         Ok(Named {
             name: method_name::display(&text.namespace, &text.name, &text.signature),
             module: Some(module),
             kind: CodeKind::ReadyToRun,
             source: NameSource::R2rImage,
-            line: row.and_then(|row| self.line(files, &image, method, row, offset)),
+            line: row.and_then(|row| self.line(outside, &image, method, row, offset)),
         })
     }
 
-    fn line(&self, files: &dyn Files, image: &Image<'_>, method: &Method, row: u32, offset: u32) -> Option<Line> {
-        let lines = self.lines.get_or_init(|| self.find_lines(files, image)).as_ref()?;
-        let map = DebugInfo::read(image).ok()??.map(method.entry).ok()??;
-        lines.line(row, &map, offset)
+    fn line(&self, outside: &Outside<'_>, image: &Image<'_>, method: &Method, row: u32, offset: u32) -> Option<Line> {
+        let damaged = |error: &Error| outside.notices.tell(About::Lines, &self.module.path, error);
+        let find = || self.find_lines(outside, image).inspect_err(damaged).ok()?;
+        let lines = self.lines.get_or_init(find).as_ref()?;
+        let map = DebugInfo::read(image).and_then(|maps| maps.map_or(Ok(None), |maps| maps.map(method.entry)));
+        lines.line(&outside.notices, row, &map.inspect_err(damaged).ok()??, offset)
     }
 
-    fn find_lines(&self, files: &dyn Files, image: &Image<'_>) -> Option<SourceLines> {
-        let code_view = DebugDirectory::read(image.pe()).ok()??.code_view().ok()??;
+    fn find_lines(&self, outside: &Outside<'_>, image: &Image<'_>) -> Result<Option<SourceLines>, Error> {
+        let Some(directory) = DebugDirectory::read(image.pe())? else { return Ok(None) };
+        let Some(code_view) = directory.code_view()? else { return Ok(None) };
         let wanted =
             WantedPdb { signature: code_view.guid.0, timestamp: Some(code_view.timestamp), path: code_view.path };
-        self.surroundings.lines(files, wanted, || Some(&self.bytes[..]))
+        Ok(self.surroundings.lines(outside, wanted, || Some(&self.bytes[..])))
     }
 }
 

@@ -3,8 +3,10 @@
 use crate::files::Files;
 use crate::images::{Images, Opened};
 use crate::managed::{Home, ManagedReader};
-use crate::mappings::{MappedAs, Mappings};
-use crate::precompiled::ManagedImage;
+use crate::mappings::{Mapped, MappedAs, Mappings};
+use crate::symbols::KernelIdentity;
+use std::ops::ControlFlow;
+use std::rc::Rc;
 use strata_address::{Avma, AvmaRange};
 use strata_perfdata::record::Mmap;
 use strata_profile::{CodeKind, Gap};
@@ -30,7 +32,7 @@ pub struct LoadedImage<'i> {
 impl<'f> ProcessImages<'f> {
     /// Of the process numbered `pid`, with files through `files`.
     pub fn new(pid: u32, files: &'f dyn Files) -> Self {
-        Self { pid, images: Images::new(files, false), mappings: Mappings::default() }
+        Self { pid, images: Images::new(files, KernelIdentity::Other), mappings: Mappings::default() }
     }
 
     /// Takes over a mapping of code, as recordings describe it.
@@ -38,33 +40,19 @@ impl<'f> ProcessImages<'f> {
         self.mappings.mapped(self.pid, record);
     }
 
-    /// Hands over each image, in the order of addresses.
-    pub fn for_each(&mut self, mut take: impl FnMut(LoadedImage<'_>)) {
-        for mapped in self.mappings.all(self.pid) {
-            match mapped.mapping.mapped_as() {
-                MappedAs::Memory | MappedAs::Vdso => {}
-                MappedAs::Copied => {
-                    let base = mapped.range.start().0.checked_sub(mapped.mapping.file_offset);
-                    if let (Some(base), Opened::Managed(image)) = (base, &*self.images.open(&self.mappings, mapped)) {
-                        take(LoadedImage::new(image, Avma(base)));
-                    }
+    /// Hands over each image, in the order of addresses, until `take` says that it is enough.
+    pub fn for_each(&mut self, mut take: impl FnMut(LoadedImage<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        let Self { pid, images, mappings } = self;
+        let mut last = None;
+        for mapped in mappings.all(*pid) {
+            for (base, opened) in images_of(images, mappings, mapped) {
+                // An image may have several mappings with code.
+                if let (Opened::Managed(image), true) = (&*opened, last.replace(base) != Some(base)) {
+                    take(LoadedImage { path: &image.module().path, base, bytes: image.bytes() })?;
                 }
-                MappedAs::File => match &*self.images.open(&self.mappings, mapped) {
-                    Opened::Managed(image) => {
-                        image.base_in_file(mapped, 0).into_iter().for_each(|base| take(LoadedImage::new(image, base)));
-                    }
-                    Opened::Elf(elf) => {
-                        for (start, opened) in self.images.bundled_within(elf, mapped) {
-                            let Opened::Managed(image) = &*opened else { continue };
-                            if let Some(base) = image.base_in_file(mapped, start) {
-                                take(LoadedImage::new(image, base));
-                            }
-                        }
-                    }
-                    Opened::Refused(_) => {}
-                },
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Images that could not be read.
@@ -73,10 +61,27 @@ impl<'f> ProcessImages<'f> {
     }
 }
 
-impl<'i> LoadedImage<'i> {
-    fn new(image: &'i ManagedImage, base: Avma) -> Self {
-        Self { path: &image.module().path, base, bytes: image.bytes() }
+/// The images whose code a mapping shows, and where RVA 0 of each is.
+fn images_of(images: &mut Images<'_>, mappings: &Mappings, mapped: Mapped<'_>) -> Vec<(Avma, Rc<Opened>)> {
+    let in_file = |start, opened: &Opened| match opened {
+        Opened::Managed(image) => image.base_in_file(mapped, start),
+        _ => None,
+    };
+    let mapping = mapped.mapping;
+    let mapped_as = mapping.mapped_as();
+    if let MappedAs::Memory | MappedAs::Vdso = mapped_as {
+        return Vec::new();
     }
+    let opened = images.open(mappings, mapped);
+    if let Opened::Elf(elf) = &*opened {
+        let within = images.bundled_within(elf, mapped).into_iter();
+        return within.filter_map(|(start, image)| Some((in_file(start, &image)?, image))).collect();
+    }
+    let base = match mapped_as {
+        MappedAs::ProgramImage => mapping.start.0.checked_sub(mapping.file_offset).map(Avma),
+        _ => in_file(0, &opened),
+    };
+    base.map(|base| (base, opened)).into_iter().collect()
 }
 
 /// A method that a runtime compiled while its program ran.

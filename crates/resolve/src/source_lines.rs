@@ -1,6 +1,6 @@
 //! Lines of source, from Portable PDBs.
 
-use crate::images::ImageBytes;
+use crate::images::{About, ImageBytes, Notices, Outside};
 use crate::symbols::Line;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -34,6 +34,8 @@ impl<'n> WantedPdb<'n> {
 
 /// The lines of all methods of one image.
 pub(crate) struct SourceLines {
+    /// How the path of the PDB is shown.
+    path: String,
     pdb: ImageBytes,
     link: Option<SourceLink>,
     files: RefCell<FxHashMap<u32, Option<Rc<SourceFile>>>>,
@@ -41,16 +43,30 @@ pub(crate) struct SourceLines {
 
 impl SourceLines {
     /// The lines of a PDB, if it is the wanted one.
-    pub(crate) fn new(pdb: ImageBytes, wanted: WantedPdb<'_>) -> Option<Self> {
-        let parsed = Pdb::parse(&pdb).ok().filter(|parsed| wanted.is(parsed.id()))?;
+    pub(crate) fn new(outside: &Outside<'_>, path: String, pdb: ImageBytes, wanted: WantedPdb<'_>) -> Option<Self> {
+        // The others of this name are those of Windows.
+        if !pdb.starts_with(b"BSJB") {
+            return None;
+        }
+        let parsed = Pdb::parse(&pdb).inspect_err(|error| outside.notices.tell(About::Lines, &path, error)).ok()?;
+        if !wanted.is(parsed.id()) {
+            return None;
+        }
         let link = parsed.source_link().ok().flatten();
-        Some(Self { pdb, link, files: RefCell::default() })
+        Some(Self { path, pdb, link, files: RefCell::default() })
     }
 
     /// The line of the code that lies this far behind the start of a body with this map, of the method of this row.
-    pub(crate) fn line(&self, method: u32, map: &[NativeMapping], native_offset: u32) -> Option<Line> {
+    pub(crate) fn line(
+        &self,
+        notices: &Notices,
+        method: u32,
+        map: &[NativeMapping],
+        native_offset: u32,
+    ) -> Option<Line> {
         let pdb = Pdb::parse(&self.pdb).ok()?;
-        let found = source_line(&pdb, method, map, native_offset).ok()??;
+        let damaged = |error: &_| notices.tell(About::Lines, &self.path, error);
+        let found = source_line(&pdb, method, map, native_offset).inspect_err(damaged).ok()??;
         let file = self.file(&pdb, found.document)?;
         Some(Line { file, number: NonZeroU32::new(found.line)? })
     }

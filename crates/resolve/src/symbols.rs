@@ -3,12 +3,12 @@
 use crate::files::{FilePath, Files};
 use crate::images::{Images, Opened};
 use crate::kernel::{KernelKnobs, KernelSymbols};
-use crate::managed::{Method, ModuleFile};
+use crate::managed::Method;
 use crate::mappings::{Mapped, MappedAs, Mappings};
 use crate::native::{self, ElfFile};
+use crate::paths;
 use crate::precompiled::ManagedImage;
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::rc::Rc;
 use strata_address::{Avma, Rva};
 use strata_profile::{CodeKind, Gap, Module, NameSource, SourceFile, Unnamed};
@@ -39,6 +39,7 @@ pub(crate) struct Symbols<'f> {
 impl<'f> Symbols<'f> {
     /// Symbols through these files. `kernel`: whether this machine still runs the kernel that was recorded.
     pub(crate) fn new(files: &'f dyn Files, kernel: KernelIdentity) -> Self {
+        let images = Images::new(files, kernel);
         let kernel = match kernel {
             KernelIdentity::SameBoot => kernel_symbols(files),
             KernelIdentity::Other => Err(
@@ -46,7 +47,7 @@ impl<'f> Symbols<'f> {
                     .to_owned(),
             ),
         };
-        Self { images: Images::new(files, kernel.is_ok()), kernel }
+        Self { images, kernel }
     }
 
     /// Why kernel code has no names, if it has none.
@@ -85,7 +86,7 @@ impl<'f> Symbols<'f> {
     pub(crate) fn image(&mut self, mappings: &Mappings, mapped: Mapped<'_>, address: Avma) -> Named {
         let place = MappedPlace::of(mapped, address);
         match &*self.images.open(mappings, mapped) {
-            Opened::Refused(why) => place.unnamed(*why),
+            Opened::Refused(refused) => place.unnamed(refused.why),
             Opened::Managed(image) => self.precompiled(image, place.in_image(mapped, image), &place),
             Opened::Elf(elf) => self.native(elf, &place),
         }
@@ -108,15 +109,15 @@ impl<'f> Symbols<'f> {
                 let rva = image.rva_of_file_offset(place.offset.saturating_sub(start));
                 self.precompiled(image, rva, place)
             }
-            Opened::Refused(why) => place.unnamed(*why),
+            Opened::Refused(refused) => place.unnamed(refused.why),
             Opened::Elf(_) => place.unnamed(Unnamed::NoSymbol),
         }
     }
 
     fn precompiled(&mut self, image: &ManagedImage, rva: Option<Rva>, place: &MappedPlace<'_>) -> Named {
-        let named = rva.and_then(|rva| image.named(self.images.files(), rva));
-        named.unwrap_or_else(|| {
-            let unnamed = place.unnamed(Unnamed::NoSymbol);
+        let named = rva.ok_or(Unnamed::NoSymbol).and_then(|rva| image.named(self.images.outside(), rva));
+        named.unwrap_or_else(|why| {
+            let unnamed = place.unnamed(why);
             Named { module: Some(image.module().clone()), kind: image.kind(), ..unnamed }
         })
     }
@@ -124,8 +125,9 @@ impl<'f> Symbols<'f> {
     /// The line of a jitted method at an address inside its body.
     pub(crate) fn line_of(&mut self, mappings: &Mappings, pid: u32, method: &Method, address: Avma) -> Option<Line> {
         let (row, map, native_offset) = method.il.place(address)?;
-        let module: &ModuleFile = method.module.as_deref()?;
-        self.images.lines_of_module(mappings, pid, module)?.line(row, map, native_offset)
+        let module = method.module.as_ref()?;
+        let lines = self.images.lines_of_module(mappings, pid, module)?;
+        lines.line(&self.images.outside().notices, row, map, native_offset)
     }
 }
 
@@ -140,8 +142,8 @@ pub(crate) struct MappedPlace<'m> {
 impl<'m> MappedPlace<'m> {
     fn of(mapped: Mapped<'m>, address: Avma) -> Self {
         let mapping = mapped.mapping;
-        let path = mapping.path.strip_suffix(" (deleted)").unwrap_or(&mapping.path);
-        let file_name = Path::new(path).file_name().map_or(path, |name| name.to_str().unwrap_or(path));
+        let path = paths::without_mark(&mapping.path);
+        let file_name = paths::file_name(path);
         let build_id = mapping.build_id.as_deref().map(hex);
         Self {
             file_name,
@@ -152,7 +154,7 @@ impl<'m> MappedPlace<'m> {
 
     fn in_image(&self, mapped: Mapped<'_>, image: &ManagedImage) -> Option<Rva> {
         match mapped.mapping.mapped_as() {
-            MappedAs::Copied => Some(Rva(self.offset)),
+            MappedAs::ProgramImage => Some(Rva(self.offset)),
             _ => image.rva_of_file_offset(self.offset),
         }
     }

@@ -10,10 +10,22 @@ const ROW: usize = 12;
 /// The largest unwind record: four bytes, 255 codes, padding and the row it is chained to.
 const MAX_RECORD: u32 = 4 + 2 * 255 + 2 + 12;
 
+/// Codes of unwind records that are read, besides one for each byte of the function table: no image comes near. A hostile one
+/// could give each of its functions thousands, by chains of records that lie in each other.
+const MIN_CODES: usize = 1 << 16;
+
+/// What tells a frame from others: the bytes of its record, or where the record is when it is chained to another.
+#[derive(PartialEq, Eq, Hash)]
+enum RecordKey<'data> {
+    Bytes(&'data [u8]),
+    Chained(u32),
+}
+
 /// The unwind data of one precompiled image for amd64, shared by all processes that map it.
 ///
 /// Made of the image's function table and unwind records (Windows x64 format, with one code of .NET's own). Few distinct
-/// records serve all functions of an image, so it takes 12 bytes for each function and not much more.
+/// records serve all functions of an image, so it takes 12 bytes for each function and not much more; whatever the image says,
+/// not more than 15 times the bytes of its function table and a mebibyte.
 #[derive(Clone, Debug, Default)]
 pub struct ReadyToRunUnwindData {
     /// In order of address; none overlaps another.
@@ -44,8 +56,8 @@ impl ReadyToRunUnwindData {
     /// functions.
     pub fn parse<'data>(rows: &[u8], record_at: impl Fn(u32) -> Option<&'data [u8]>) -> Self {
         let mut frames = Vec::new();
-        // By the bytes of the record, but for those that are chained to others.
-        let mut known: FxHashMap<&[u8], Option<u32>> = FxHashMap::default();
+        let mut codes_left = rows.len().saturating_add(MIN_CODES);
+        let mut known: FxHashMap<RecordKey<'data>, Option<u32>> = FxHashMap::default();
         let mut functions = Vec::with_capacity(rows.len() / ROW);
         let mut end = 0;
         for row in read_rows(rows) {
@@ -53,17 +65,14 @@ impl ReadyToRunUnwindData {
                 continue;
             }
             let Some(record) = record_at(row.record) else { continue };
-            let mut frame = || {
-                let frame = Frame::parse(record, &record_at)?;
+            let frame = || {
+                let frame = Frame::parse(record, &record_at, &mut codes_left)?;
                 let index = u32::try_from(frames.len()).ok()?;
                 frames.push(frame);
                 Some(index)
             };
-            let frame = match Frame::own_bytes(record) {
-                Some(bytes) => *known.entry(bytes).or_insert_with(frame),
-                None => frame(),
-            };
-            if let Some(frame) = frame {
+            let key = Frame::own_bytes(record).map_or(RecordKey::Chained(row.record), RecordKey::Bytes);
+            if let Some(frame) = *known.entry(key).or_insert_with(frame) {
                 end = row.end;
                 functions.push(Function { start: row.start, end: row.end, frame });
             }
@@ -139,5 +148,24 @@ mod tests {
         let data = ReadyToRunUnwindData::parse(&rows, |rva| records.get(rva as usize..));
         assert_eq!(data.len(), 2);
         assert!(data.function(0x200).is_none() && data.function(0x400).is_some());
+    }
+
+    #[test]
+    fn a_hostile_table_gets_no_more_memory_than_its_size_justifies() {
+        const HOT: u32 = u32::MAX;
+        let mut hot = vec![1, 0, 255, 0];
+        hot.extend([0, 0x50].repeat(255));
+        // Wherever it is, the record is chained to the large one.
+        let mut cold = vec![0x21, 0, 0, 0];
+        cold.extend([0, 0, HOT].map(u32::to_le_bytes).as_flattened());
+        let frames = |rows: &[[u32; 3]]| {
+            let record_at = |rva| Some(if rva == HOT { &hot[..] } else { &cold });
+            ReadyToRunUnwindData::parse(&table(rows), record_at).frames
+        };
+        let apart: Vec<_> = (0..20_000).map(|row| [row, row + 1, row]).collect();
+        let steps: usize = frames(&apart).iter().map(Frame::steps).sum();
+        assert!(steps > 0 && steps <= apart.len() * ROW + MIN_CODES, "{steps}");
+        let shared: Vec<_> = apart.iter().map(|[start, end, _]| [*start, *end, 7]).collect();
+        assert_eq!(frames(&shared).len(), 1, "one record");
     }
 }

@@ -51,14 +51,20 @@ impl Frame {
         (head >> 3 & CHAINED == 0).then(|| record.get(..codes_end(count)))?
     }
 
-    /// Reads a record, and those that it is chained to. `None` when it makes no sense or is for code that is not called.
-    pub(crate) fn parse<'data>(record: &[u8], record_at: impl Fn(u32) -> Option<&'data [u8]>) -> Option<Self> {
+    /// Reads a record, and those that it is chained to. `None` when it makes no sense, is for code that is not called, or has
+    /// more codes than may still be read: `codes_left` counts down, for records that are left out too.
+    pub(crate) fn parse<'data>(
+        record: &[u8],
+        record_at: impl Fn(u32) -> Option<&'data [u8]>,
+        codes_left: &mut usize,
+    ) -> Option<Self> {
         let mut steps = Vec::new();
         let prologue = *record.get(1)?;
         let mut next = Some(record);
         for depth in 0..MAX_CHAIN {
             let Some(record) = next else { return Some(Self { prologue, steps: steps.into() }) };
             let own = steps.len();
+            *codes_left = codes_left.checked_sub(usize::from(*record.get(2)?))?;
             read_codes(record, &mut steps)?;
             if depth > 0 {
                 // Chained code begins with the whole frame of the other function.
@@ -67,6 +73,12 @@ impl Frame {
             next = chained_to(record)?.map(|rva| record_at(rva).ok_or(())).transpose().ok()?;
         }
         None
+    }
+
+    /// How many steps there are.
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.len()
     }
 
     /// Undoes what the prologue had done `offset` bytes into the function: from the registers in the function to those in
@@ -184,6 +196,10 @@ mod tests {
 
     const SP: u64 = 0x7000;
 
+    fn parse<'data>(record: &[u8], record_at: impl Fn(u32) -> Option<&'data [u8]>) -> Option<Frame> {
+        Frame::parse(record, record_at, &mut 10_000)
+    }
+
     /// Undoes a frame over a stack whose word at each address is that address, with the frame pointer 0x100 above the stack
     /// pointer: how far up the return address lies, and the frame pointer of the caller.
     fn undo(frame: &Frame, offset: u64) -> (u64, u64) {
@@ -197,7 +213,7 @@ mod tests {
     fn each_point_of_a_prologue_is_undone() {
         // push rbp; push r15; push rbx; sub rsp,20h; lea rbp,[rsp+30h]
         let record = [0x19, 13, 4, 0, 8, 0x32, 4, 0x30, 3, 0xf0, 1, 0x50];
-        let frame = Frame::parse(&record, |_| None).unwrap();
+        let frame = parse(&record, |_| None).unwrap();
         let got = [0, 1, 3, 4, 8, 13, 500].map(|offset| undo(&frame, offset));
         let expected = [(0, 0x100), (8, 0), (0x10, 8), (0x18, 0x10), (0x38, 0x30), (0x38, 0x30), (0x38, 0x30)];
         assert_eq!(got, expected);
@@ -207,11 +223,11 @@ mod tests {
     fn a_base_register_is_where_the_frame_is_however_the_stack_moves() {
         // push rbp; push rbx; sub rsp,38h; lea rbp,[rsp+30h]; mov [rsp+8],r12; then 0x40 bytes of alloca.
         let record = [0x19, 20, 6, 0x35, 18, 0xc4, 1, 0, 13, 3, 6, 0x62, 2, 0x30, 1, 0x50];
-        let frame = Frame::parse(&record, |_| None).unwrap();
+        let frame = parse(&record, |_| None).unwrap();
         assert_eq!(undo(&frame, 100), (0x100 - 0x30 + 0x38 + 0x10, 0x100 - 0x30 + 0x38 + 8));
         // The same with .NET's code: 0x300 above.
         let record = [0x19, 20, 5, 0xf5, 13, 11, 0x30, 0, 0, 0, 6, 0x62, 1, 0x50];
-        let frame = Frame::parse(&record, |_| None).unwrap();
+        let frame = parse(&record, |_| None).unwrap();
         let mut regs = UnwindRegsX86_64::new(0, SP, SP + 0x1000);
         assert_eq!(frame.undo(100, &mut regs, Some), Ok(SP + 0x1000 - 0x300 + 0x38 + 8));
     }
@@ -223,7 +239,7 @@ mod tests {
             (&[1, 7, 3, 0, 7, 0x11, 0x10, 0, 1, 0], 0x1_0010),
             (&[1, 7, 3, 0, 9, 0x68, 1, 0, 7, 2], 8),
         ] {
-            assert_eq!(undo(&Frame::parse(record, |_| None).unwrap(), 9), (bytes, 0x100), "{record:?}");
+            assert_eq!(undo(&parse(record, |_| None).unwrap(), 9), (bytes, 0x100), "{record:?}");
         }
     }
 
@@ -233,11 +249,11 @@ mod tests {
         // sub rsp,8, then the hot function's row.
         let mut cold = vec![0x21, 4, 1, 0, 4, 2, 0, 0];
         cold.extend([0x100_u32, 0x200, 0x40].map(u32::to_le_bytes).as_flattened());
-        let frame = Frame::parse(&cold, |rva| (rva == 0x40).then_some(&hot[..])).unwrap();
+        let frame = parse(&cold, |rva| (rva == 0x40).then_some(&hot[..])).unwrap();
         assert_eq!([0, 4].map(|offset| undo(&frame, offset)), [(8, 0), (0x10, 8)]);
-        assert_eq!(Frame::parse(&cold, |_| None), None, "the other is not there");
+        assert_eq!(parse(&cold, |_| None), None, "the other is not there");
         let own = cold.clone();
-        assert_eq!(Frame::parse(&cold, |_| Some(&own)), None, "chained to itself");
+        assert_eq!(parse(&cold, |_| Some(&own)), None, "chained to itself");
         assert_eq!((Frame::own_bytes(&cold), Frame::own_bytes(&hot)), (None, Some(&hot[..6])));
     }
 
@@ -253,14 +269,22 @@ mod tests {
             &[1, 0, 1, 0, 0, 10],
         ];
         for record in records {
-            assert_eq!(Frame::parse(record, |_| None), None, "{record:?}");
+            assert_eq!(parse(record, |_| None), None, "{record:?}");
         }
     }
 
     #[test]
     fn a_stack_that_cannot_be_read_is_an_error() {
-        let frame = Frame::parse(&[1, 1, 1, 0, 1, 0x50], |_| None).unwrap();
+        let frame = parse(&[1, 1, 1, 0, 1, 0x50], |_| None).unwrap();
         let mut regs = UnwindRegsX86_64::new(0, SP, SP);
         assert_eq!(frame.undo(1, &mut regs, |_| None), Err(NotRead));
+    }
+
+    #[test]
+    fn no_more_codes_are_read_than_may_be() {
+        let record = [1, 2, 2, 0, 2, 0x30, 1, 0x50];
+        let mut left = 3;
+        assert!(Frame::parse(&record, |_| None, &mut left).is_some());
+        assert_eq!((Frame::parse(&record, |_| None, &mut left), left), (None, 1));
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use strata_clrimage::bundle::Bundle;
+use strata_clrimage::bundle::{self, Bundle};
 
 use crate::apt::{self, SystemNeed};
 use crate::fetch::Package;
@@ -138,7 +138,7 @@ fn take_out_of_bundle(path: &Path, members: &[&str], result: &Path) -> Result<()
         let entry = bundle
             .entry(member)
             .with_context(|| format!("no {member} among the {} files of the bundle", bundle.entries().len()))?;
-        fs::write(result.join(member), bundle.content(entry)?)?;
+        fs::write(result.join(member), bundle::content(&file, entry)?)?;
     }
     Ok(())
 }

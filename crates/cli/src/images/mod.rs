@@ -55,6 +55,9 @@ impl Place<'_> {
     }
 }
 
+/// Writes an image as a map.
+type WriteMap = fn(&mut dyn Write, &Listing<'_>) -> io::Result<()>;
+
 pub(crate) fn run(arguments: &ImagesArguments) -> Result<ExitCode, Failure> {
     let files = HostFiles::default();
     let mut place = match arguments.target.to_str().and_then(|text| text.parse().ok()) {
@@ -75,9 +78,13 @@ fn first(
     is_meant: &dyn Fn(&Source<'_>) -> bool,
 ) -> Result<ExitCode, Failure> {
     let mut done = None;
+    let write_map: WriteMap = match place {
+        Place::Process(_) => perf_map::write_image,
+        Place::File(_) => write_map_of_file,
+    };
     place.for_each(&mut |source| {
         match source {
-            Ok(source) if is_meant(&source) => done = Some(one(&source, arguments)),
+            Ok(source) if is_meant(&source) => done = Some(one(&source, arguments, write_map)),
             Ok(_) => {}
             Err(failure) => failure.warn(),
         }
@@ -89,7 +96,7 @@ fn first(
     })
 }
 
-fn one(source: &Source<'_>, arguments: &ImagesArguments) -> Result<ExitCode, Failure> {
+fn one(source: &Source<'_>, arguments: &ImagesArguments, write_map: WriteMap) -> Result<ExitCode, Failure> {
     let listing = read(source)?;
     if !listing.is_dotnet() {
         return Err(Failure::unreadable(
@@ -110,11 +117,15 @@ fn one(source: &Source<'_>, arguments: &ImagesArguments) -> Result<ExitCode, Fai
             document.image(&listing)?;
             document.end()
         }
-        Form::Map if listing.base.is_some() => perf_map::write_image(out, &listing),
-        Form::Map => listing.with_names(|names| {
-            let mut lines = map_lines(&listing.image, &listing.methods, names);
-            lines.try_for_each(|line| writeln!(out, "{}", strata_digest::visible(&line.to_string())))
-        }),
+        Form::Map => write_map(out, &listing),
+    })
+}
+
+/// The map of an image that is not loaded: its places relative to its base.
+fn write_map_of_file(out: &mut dyn Write, listing: &Listing<'_>) -> io::Result<()> {
+    listing.with_names(|names| {
+        let mut lines = map_lines(&listing.image, &listing.methods, names);
+        lines.try_for_each(|line| writeln!(out, "{}", strata_digest::visible(&line.to_string())))
     })
 }
 

@@ -3,7 +3,6 @@
 use super::source::{Source, Take};
 use crate::failure::Failure;
 use crate::say::say;
-use std::ops::ControlFlow;
 use std::path::Path;
 use strata_digest::visible;
 use strata_profile::Gap;
@@ -48,14 +47,12 @@ impl<'f> Process<'f> {
     /// Hands over each image that is loaded.
     pub(super) fn for_each(&mut self, take: &mut Take<'_>) {
         let (pid, files) = (self.pid, self.files);
-        let mut flow = ControlFlow::Continue(());
-        self.images.for_each(|image| {
-            if flow.is_continue() {
-                let path = Path::new(image.path);
-                let beside = |name: &str| files.read(&FilePath::in_process(pid, path.with_file_name(name))).ok();
-                let base = Some(image.base);
-                flow = take(Ok(Source { path: image.path, bytes: image.bytes, base, beside: &beside }));
-            }
+        // What is left out because it was enough is no one's loss.
+        let _ = self.images.for_each(|image| {
+            let path = Path::new(image.path);
+            let beside = |name: &str| files.read(&FilePath::in_process(pid, path.with_file_name(name))).ok();
+            let base = Some(image.base);
+            take(Ok(Source { path: image.path, bytes: image.bytes, base, beside: &beside }))
         });
         for notice in self.images.take_notices() {
             if let Gap::Image { path, reason } = notice {

@@ -5,7 +5,7 @@ use crate::say::typed;
 use std::ops::ControlFlow;
 use std::path::Path;
 use strata_address::Avma;
-use strata_clrimage::bundle::{Bundle, Entry, EntryKind};
+use strata_clrimage::bundle::{self, Bundle};
 use strata_resolve::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
 
 /// What helps when a file is no image.
@@ -81,12 +81,12 @@ impl<'p> ImageFile<'p> {
         }
         let Ok(Some(bundle)) = Bundle::find(&self.bytes) else { return };
         let beside = |name: &str| {
-            let content = bundle.content(bundle.entry(name)?).ok()?;
+            let content = bundle::content(&self.bytes, bundle.entry(name)?).ok()?;
             Some(FileBytes::new(content.into_owned(), FileOrigin::Given))
         };
-        for entry in bundle.entries().iter().filter(|entry| may_be_image(entry)) {
+        for entry in bundle.entries().iter().filter(|entry| entry.may_be_image()) {
             let path = format!("{shown}!/{}", entry.path);
-            let content = bundle.content(entry);
+            let content = bundle::content(&self.bytes, entry);
             let source = match &content {
                 Ok(bytes) => Ok(Source { path: &path, bytes, base: None, beside: &beside }),
                 Err(error) => Err(Failure::unreadable(format_args!("{path}: {error}"), HINT)),
@@ -95,14 +95,5 @@ impl<'p> ImageFile<'p> {
                 return;
             }
         }
-    }
-}
-
-fn may_be_image(entry: &Entry<'_>) -> bool {
-    match entry.kind {
-        EntryKind::Assembly => true,
-        // The first version does not tell what its files are.
-        EntryKind::Unknown => [".dll", ".exe"].iter().any(|extension| entry.path.ends_with(extension)),
-        _ => false,
     }
 }

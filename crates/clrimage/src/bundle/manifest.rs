@@ -9,18 +9,18 @@ use crate::bytes::Cursor;
 use crate::{Error, ErrorKind};
 
 /// What a manifest says, before it is held against the executable.
-pub(super) struct Manifest<'d> {
+pub(super) struct Manifest {
     pub(super) version: Version,
     pub(super) is_extracted: bool,
     /// The files whose path is text.
-    pub(super) entries: Vec<Entry<'d>>,
+    pub(super) entries: Vec<Entry>,
     /// How many files there are.
     pub(super) count: usize,
 }
 
-impl<'d> Manifest<'d> {
+impl Manifest {
     /// The manifest at an offset of the executable.
-    pub(super) fn read(executable: &'d [u8], offset: usize) -> Result<Self, Error> {
+    pub(super) fn read(executable: &[u8], offset: usize) -> Result<Self, Error> {
         let mut cursor = Cursor::new(executable, "bundle manifest").at(offset);
         let start = cursor;
         let version = Version { major: cursor.u32()?, minor: cursor.u32()? };
@@ -46,7 +46,7 @@ impl<'d> Manifest<'d> {
             let path = string(&mut cursor)?;
             if let Ok(path) = str::from_utf8(path) {
                 let compressed_size = Some(compressed_size).filter(|size| *size != 0);
-                entries.push(Entry { path, kind, offset, size, compressed_size });
+                entries.push(Entry { path: path.into(), kind, offset, size, compressed_size });
             }
         }
         Ok(Self { version, is_extracted, entries, count })

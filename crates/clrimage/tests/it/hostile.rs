@@ -7,7 +7,7 @@ mod tables;
 use std::time::{Duration, Instant};
 
 use strata_address::Rva;
-use strata_clrimage::bundle::Bundle;
+use strata_clrimage::bundle::{self, Bundle};
 use strata_clrimage::debug_directory::DebugDirectory;
 use strata_clrimage::metadata::{Metadata, Table, Token};
 use strata_clrimage::pdb::Pdb;
@@ -23,7 +23,7 @@ fn ask(bytes: &[u8], layout: Layout) -> usize {
     let found = Image::parse(bytes, layout).map_or(0, |image| ask_image(&image, bytes.len()));
     if let Ok(Some(bundle)) = Bundle::find(bytes) {
         assert!(bundle.entries().len() <= bytes.len() / 18);
-        bundle.entries().iter().for_each(|entry| drop(bundle.content(entry)));
+        bundle.entries().iter().for_each(|entry| drop(bundle::content(bytes, entry)));
     }
     let time = start.elapsed();
     assert!(time < AT_ONCE, "{time:?}");

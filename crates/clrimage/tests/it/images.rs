@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use strata_clrimage::bundle::{Bundle, EntryKind};
+use strata_clrimage::bundle::{self, Bundle, EntryKind};
 use strata_clrimage::{Image, Layout};
 use strata_testkit::live::{ImageSet, Images};
 
@@ -38,8 +38,8 @@ fn for_those(set: ImageSet, is_wanted: impl Fn(&str) -> bool, mut visit: impl Fn
             let file = std::fs::read(&path).unwrap();
             let bundle = Bundle::find(&file).unwrap().unwrap();
             let assemblies = bundle.entries().iter().filter(|entry| entry.kind == EntryKind::Assembly);
-            for entry in assemblies.filter(|entry| is_wanted(entry.path)) {
-                visit(entry.path, &bundle.content(entry).unwrap());
+            for entry in assemblies.filter(|entry| is_wanted(&entry.path)) {
+                visit(&entry.path, &bundle::content(&file, entry).unwrap());
             }
         }
     }

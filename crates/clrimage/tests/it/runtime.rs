@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use strata_address::{Avma, Rva};
-use strata_clrimage::bundle::Bundle;
+use strata_clrimage::bundle::{self, Bundle};
 use strata_clrimage::{Image, Layout, Method, MethodName, MethodTable, Names, NoAssemblies, Part, Place};
 use strata_testkit::live::{ImageSet, Images, MappedImage, Runtime, Source};
 
@@ -141,7 +141,7 @@ fn places_agree(runtime: Runtime, observed: &Observed, parsed: &[Image<'_>], our
         .iter()
         .filter(|entry| entry.path.ends_with(".dll") && entry.compressed_size.is_some())
         .filter_map(|entry| {
-            let content = bundle.content(entry).unwrap().into_owned();
+            let content = bundle::content(&file, entry).unwrap().into_owned();
             let mvid = mvid(&Image::parse(&content, Layout::File).ok()?);
             Some((mvid, content))
         })

@@ -1,49 +1,55 @@
-//! What a mapping is of, as its path tells.
+//! What a mapping is of, as its record tells.
 
 use std::borrow::Cow;
 
-/// What the memory of a mapping is, as its path tells.
+/// What the memory of a mapping is, as its record tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MappedAs {
     /// A file that may be an image.
     File,
     /// The kernel's image for processes.
     Vdso,
-    /// A .NET image that its runtime copied out of a single-file program: see [`CopiedImage`]. The mapping's file offset is the
-    /// RVA that it begins with.
-    Copied,
+    /// A .NET image inside a single-file program: see [`ProgramImage`]. The mapping's file offset is the RVA that it begins
+    /// with, and its build id the image's identity.
+    ProgramImage,
     /// Memory without a file, or with one that exists only in memory: where runtimes write code. Never an image.
     Memory,
 }
 
+/// Length of a .NET image's identity.
+const IDENTITY: usize = 20;
+
 impl MappedAs {
-    /// From the path as the kernel prints it, in records and in `/proc/PID/maps` alike, or as the recorder wrote it.
-    pub fn of_path(path: &[u8]) -> Self {
+    /// From the path as the kernel prints it, in records and in `/proc/PID/maps` alike, or as the recorder wrote it; and from
+    /// the build id of the record. Without one, a path is never that of an image inside a program: a file can be named so.
+    pub fn of(path: &[u8], build_id: Option<&[u8]>) -> Self {
         const IN_MEMORY: [&[u8]; 4] = [b"//", b"/memfd:", b"/dev/", b"/SYSV"];
         match path {
             b"[vdso]" => Self::Vdso,
             [b'/', ..] if !IN_MEMORY.iter().any(|prefix| path.starts_with(prefix)) => {
-                if CopiedImage::of_path(path).is_some() { Self::Copied } else { Self::File }
+                let is_identity = build_id.is_some_and(|build_id| build_id.len() == IDENTITY);
+                if is_identity && ProgramImage::of_path(path).is_some() { Self::ProgramImage } else { Self::File }
             }
             _ => Self::Memory,
         }
     }
 }
 
-/// A .NET image that exists only in the memory of a process: the runtime inflated it out of a single-file program and copied
-/// it to where it runs, so the kernel has no file for it.
+/// A .NET image inside a single-file program. The kernel has the program's file for it, or, where the runtime inflated it and
+/// copied it to where it runs, none at all.
 ///
-/// The recorder gives such a mapping the path `EXECUTABLE!/NAME.dll`, where `NAME` is the simple name of the assembly (its
-/// place in the bundle is not known), the RVA of the mapping's first byte as file offset, and the image's identity as build id.
+/// The recorder gives a mapping of its code the path `EXECUTABLE!/NAME.dll`, where `NAME` is the simple name of the assembly
+/// (its place in the bundle is not known), the RVA of the mapping's first byte as file offset, and the image's identity as
+/// build id. No file of such a name is recorded with its identity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CopiedImage<'a> {
+pub struct ProgramImage<'a> {
     /// Path of the program, as the kernel prints it.
     pub executable: &'a [u8],
     /// Simple name of the assembly, without extension.
     pub assembly: &'a [u8],
 }
 
-impl<'a> CopiedImage<'a> {
+impl<'a> ProgramImage<'a> {
     const BETWEEN: &'static [u8] = b"!/";
     const EXTENSION: &'static [u8] = b".dll";
 
@@ -82,7 +88,7 @@ mod tests {
             b"/opt/odd!.dll",
             b"/opt/odd!/below/x.dll",
         ];
-        assert!(files.iter().all(|path| MappedAs::of_path(path) == MappedAs::File));
+        assert!(files.iter().all(|path| MappedAs::of(path, Some(&[1; 20])) == MappedAs::File));
         let memory: [&[u8]; 8] = [
             b"//anon",
             b"/memfd:doublemapper (deleted)",
@@ -93,21 +99,24 @@ mod tests {
             b"",
             b"relative",
         ];
-        assert!(memory.iter().all(|path| MappedAs::of_path(path) == MappedAs::Memory));
-        assert_eq!(MappedAs::of_path(b"[vdso]"), MappedAs::Vdso);
+        assert!(memory.iter().all(|path| MappedAs::of(path, Some(&[1; 20])) == MappedAs::Memory));
+        assert_eq!(MappedAs::of(b"[vdso]", None), MappedAs::Vdso);
     }
 
     #[test]
-    fn copied_images_are_told_by_what_they_were_copied_from() {
-        let image = CopiedImage { executable: b"/opt/app!/run (deleted)", assembly: b"System.Linq" };
+    fn images_inside_programs_are_told_by_path_and_identity() {
+        let image = ProgramImage { executable: b"/opt/app!/run (deleted)", assembly: b"System.Linq" };
         let path = image.path();
         assert_eq!(path, b"/opt/app!/run (deleted)!/System.Linq.dll");
-        assert_eq!(CopiedImage::of_path(&path), Some(image));
-        assert_eq!(MappedAs::of_path(&path), MappedAs::Copied);
-        let hostile = CopiedImage { executable: b"/opt/app", assembly: b"../../etc/x" };
+        assert_eq!(ProgramImage::of_path(&path), Some(image));
+        assert_eq!(MappedAs::of(&path, Some(&[1; 20])), MappedAs::ProgramImage);
+        for build_id in [None, Some(&[1; 16][..])] {
+            assert_eq!(MappedAs::of(&path, build_id), MappedAs::File, "a file may have such a name");
+        }
+        let hostile = ProgramImage { executable: b"/opt/app", assembly: b"../../etc/x" };
         assert_eq!(hostile.path(), b"/opt/app!/.._.._etc_x.dll");
         for path in [&b"/opt/app!/.dll"[..], b"/opt/app!/x", b"app!/x.dll", b"!/x.dll", b""] {
-            assert_eq!(CopiedImage::of_path(path), None, "{path:?}");
+            assert_eq!(ProgramImage::of_path(path), None, "{path:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ mod side;
 pub use error::RecordError;
 pub use format::{RecordFormat, sample_type};
 pub(crate) use format::{branch_sample_type, read_format};
-pub use mapped_as::{CopiedImage, MappedAs};
+pub use mapped_as::{MappedAs, ProgramImage};
 pub use sample::{Callchain, ChainContext, ChainEntry, RegsAbi, Sample, UserRegs, UserStack, Words};
 pub use side::{Comm, Lifetime, Mmap, Mmap2Fields, MmapIdentity, Other, Throttle};
 

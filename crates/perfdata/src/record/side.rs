@@ -3,7 +3,6 @@
 use strata_address::{Avma, AvmaRange};
 
 use super::TaskId;
-use super::mapped_as::MappedAs;
 use crate::build_id::BuildId;
 
 /// PROT_EXEC of `mmap(2)`.
@@ -37,11 +36,6 @@ impl Mmap<'_> {
     /// Whether code in it can run.
     pub fn is_executable(&self) -> bool {
         self.more.map_or(!self.is_data, |more| more.protection & PROT_EXEC != 0)
-    }
-
-    /// What it is of.
-    pub fn mapped_as(&self) -> MappedAs {
-        MappedAs::of_path(self.filename)
     }
 }
 

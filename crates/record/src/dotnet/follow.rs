@@ -4,7 +4,7 @@ use super::list::LIST_TIMEOUT;
 use super::runtimes::{Claim, News, Shared, TooLate, Way, stopped};
 use super::{list, request, spawn, stream};
 use crate::target::proc;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -234,7 +234,7 @@ fn ask_what_was_before(pid: u32, shared: &Arc<Shared>) -> Before {
 fn snapshot(pid: u32, endpoint: &Endpoint, shared: &Arc<Shared>) -> Before {
     // While it ends its live session a runtime answers nothing else.
     let timeout = if shared.is_stopping() { LIST_TIMEOUT } else { ANSWER_TIMEOUT };
-    let read = |session| write_stream(pid, StreamKind::Attach, session, shared, || {});
+    let read = |listing: list::Listing<'_>| write_stream(pid, StreamKind::Attach, listing, shared, || {});
     match list::ask(endpoint, timeout, read) {
         Ok(()) => Before::Known,
         Err(list::ListError::Runtime(error)) => lost(pid, &explain(pid, &error), shared),
@@ -274,7 +274,7 @@ fn stop_session(pid: u32, session: SessionId) -> Result<(), Error> {
 fn write_stream(
     pid: u32,
     kind: StreamKind,
-    session: Session,
+    session: impl Read,
     shared: &Shared,
     started: impl FnOnce(),
 ) -> io::Result<stream::End> {

@@ -15,7 +15,7 @@ pub(crate) struct BundledImages {
     offsets: Box<[u64]>,
 }
 
-/// Initialised data larger than this are not searched: hosts have less than a mebibyte.
+/// Initialised data beyond this are not searched: hosts have less than a mebibyte.
 const MAX_DATA: u64 = 8 << 20;
 
 /// Programs larger than this are not looked into.
@@ -87,9 +87,11 @@ fn initialised_data(program: &File) -> Option<Vec<(u64, u64)>> {
     let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
     let endian = header.endian().ok()?;
     let mut ranges = Vec::new();
+    let mut left = MAX_DATA;
     for segment in header.program_headers(endian, &cache).ok()? {
         let (start, size): (u64, u64) = (segment.p_offset(endian), segment.p_filesz(endian));
-        if segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_W) && size <= MAX_DATA {
+        if segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_W) && size != 0 {
+            left = left.checked_sub(size)?;
             ranges.push((start, start.checked_add(size)?));
         }
     }

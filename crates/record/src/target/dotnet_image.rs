@@ -8,6 +8,7 @@ use std::sync::Arc;
 use strata_address::{Avma, AvmaRange};
 use strata_clrimage::metadata::Metadata;
 use strata_clrimage::{Architecture, Directory, ImageIdentity, Layout, Pe, Section};
+use strata_perfdata::record::ProgramImage;
 use strata_unwind::{Code, ReadyToRunUnwindData};
 
 /// What the recorder knows of one .NET image.
@@ -15,8 +16,8 @@ use strata_unwind::{Code, ReadyToRunUnwindData};
 pub(crate) struct DotnetImage {
     /// Which image it is.
     pub(crate) identity: ImageIdentity,
-    /// Its section of code.
-    code: Section,
+    /// Its sections of code.
+    code: Box<[Section]>,
     unwind: Arc<ReadyToRunUnwindData>,
 }
 
@@ -28,9 +29,6 @@ pub(crate) enum Source<'a> {
     /// In the memory of a process, laid out as it is mapped.
     Memory { pid: u32, base: Avma },
 }
-
-/// The headers of images are one file alignment long, 512 bytes; this is room for others.
-const HEADERS: usize = 4096;
 
 /// Metadata larger than this are not believed: the largest known are 20 MiB.
 const MAX_METADATA: u32 = 32 << 20;
@@ -55,7 +53,7 @@ const MAX_CLI_HEADER: u32 = 4096;
 impl Source<'_> {
     /// The headers, and perhaps some of what follows.
     pub(crate) fn headers(self) -> Vec<u8> {
-        let mut headers = vec![0; HEADERS];
+        let mut headers = vec![0; ImageIdentity::HEADERS];
         let length = match self {
             Source::File(file, start) => file.read_at(&mut headers, start).unwrap_or(0),
             Source::Memory { pid, base } => memory::read(pid, base, &mut headers),
@@ -92,7 +90,7 @@ pub(crate) struct Identified {
     headers: Vec<u8>,
     pub(crate) identity: ImageIdentity,
     /// Simple name of its assembly; none for the code of several (a composite image).
-    pub(crate) assembly: Option<String>,
+    assembly: Option<String>,
 }
 
 impl Identified {
@@ -111,10 +109,19 @@ impl Identified {
         Some(Self { headers, identity, assembly })
     }
 
+    /// What recordings call it inside a program.
+    pub(crate) fn path_in(&self, executable: &[u8]) -> Vec<u8> {
+        let assembly = self.assembly.as_deref().unwrap_or("?").as_bytes();
+        ProgramImage { executable, assembly }.path()
+    }
+
     /// Reads the unwind data too; `None` when the image has no code.
     pub(crate) fn image(&self, source: Source<'_>) -> Option<DotnetImage> {
         let pe = Pe::parse(&self.headers, Layout::File).ok()?;
-        let code = pe.sections().find(|section| section.is_executable)?;
+        let code: Box<[Section]> = pe.sections().filter(|section| section.is_executable).collect();
+        if code.is_empty() {
+            return None;
+        }
         let unwind = read_unwind_data(source, &pe).unwrap_or_default();
         Some(DotnetImage { identity: self.identity, code, unwind: Arc::new(unwind) })
     }
@@ -142,12 +149,19 @@ fn read_unwind_data(source: Source<'_>, pe: &Pe<'_>) -> Option<ReadyToRunUnwindD
 }
 
 impl DotnetImage {
-    /// How its code is unwound in a mapping of a file in which the image begins at `image_offset`.
-    pub(crate) fn code_in_file(&self, mapping: AvmaRange, file_offset: u64, image_offset: u64) -> Code {
-        let code_offset = image_offset.wrapping_add(self.code.file_offset.into());
-        // The mapping begins with the page that the section begins in.
+    /// Where its RVA 0 is when a mapping shows code of it, in a file in which it begins at `image_offset`; `None` when the
+    /// mapping shows no section of code.
+    pub(crate) fn base_in_file(&self, mapping: AvmaRange, file_offset: u64, image_offset: u64) -> Option<Avma> {
+        // One section may end in the page that the next begins in; a mapping begins with the page that its section begins in.
+        let is_shown = |section: &&Section| {
+            let start = image_offset.checked_add(section.file_offset.into());
+            let pages = start.and_then(|start| pages(start, section.file_size));
+            pages.is_some_and(|(start, end)| (start..end).contains(&file_offset))
+        };
+        let section = self.code.iter().filter(is_shown).max_by_key(|section| section.file_offset)?;
+        let code_offset = image_offset.wrapping_add(section.file_offset.into());
         let code_start = mapping.start().0.wrapping_add(code_offset).wrapping_sub(file_offset);
-        self.code_at(code_start.wrapping_sub(self.code.virtual_address.into()))
+        Some(Avma(code_start.wrapping_sub(section.virtual_address.into())))
     }
 
     /// Whether it has precompiled code that is described.
@@ -156,15 +170,46 @@ impl DotnetImage {
     }
 
     /// How its code is unwound when its RVA 0 is at `base`.
-    pub(crate) fn code_at(&self, base: u64) -> Code {
+    pub(crate) fn code_at(&self, base: Avma) -> Code {
         if !self.has_code() {
             return Code::FramePointers;
         }
-        Code::ReadyToRun { image: Arc::clone(&self.unwind), base }
+        Code::ReadyToRun { image: Arc::clone(&self.unwind), base: base.0 }
     }
 }
 
 /// The range of addresses, or of file offsets, that the pages of a section of code take.
 pub(crate) fn pages(start: u64, size: u32) -> Option<(u64, u64)> {
     Some((start & !(PAGE - 1), start.checked_add(size.into())?.checked_next_multiple_of(PAGE)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_follows_from_the_section_that_is_mapped() {
+        let section = |file_offset, virtual_address| Section {
+            name: *b".text\0\0\0",
+            virtual_address,
+            virtual_size: 0x1800,
+            file_offset,
+            file_size: 0x1800,
+            is_executable: true,
+        };
+        let image = DotnetImage {
+            identity: ImageIdentity::new(None, b""),
+            code: [section(0x400, 0x1_0400), section(0x1c00, 0x2_1c00)].into(),
+            unwind: Arc::default(),
+        };
+        let mapping = AvmaRange::sized(Avma(0x7f00_0001_0000), 0x2000).unwrap();
+        let below = |file_offset, image_offset| {
+            Some(mapping.start().0.wrapping_sub(image.base_in_file(mapping, file_offset, image_offset)?.0))
+        };
+        assert_eq!(below(0, 0), Some(0x1_0000));
+        assert_eq!(below(0x1000, 0), Some(0x2_1000), "the page that both have is where the second is mapped");
+        assert_eq!(below(0x2000, 0), Some(0x2_2000));
+        assert_eq!([below(0x4000, 0), below(0, 0x5000)], [None, None], "no code of the image");
+        assert_eq!(below(0x5000, 0x5000), Some(0x1_0000), "inside a program");
+    }
 }

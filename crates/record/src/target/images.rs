@@ -4,16 +4,17 @@ use object::read::elf::ElfFile64;
 use object::read::{Object, ReadCache};
 use object::{Endianness, ReadRef};
 use rustc_hash::FxHashMap;
-use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use strata_address::{Avma, AvmaRange};
 use strata_clrimage::ImageIdentity;
-use strata_perfdata::record::{CopiedImage, MappedAs};
+use strata_perfdata::record::MappedAs;
 use strata_unwind::ElfUnwindData;
 
 use super::bundled::BundledImages;
 use super::dotnet_image::{DotnetImage, Identified, Source};
+use super::mapping::Mapping;
 use super::{copied, memory};
 
 /// What is known of one mapping's image.
@@ -63,15 +64,8 @@ enum Identity {
     Dotnet(ImageIdentity),
 }
 
-/// An image inside a single-file program.
-pub(crate) struct Bundled {
-    pub(crate) image: Arc<DotnetImage>,
-    /// Where it begins in the program's file.
-    pub(crate) offset: u64,
-}
-
-/// An image that was copied out of a single-file program.
-pub(crate) struct Copied {
+/// An image inside a single-file program, or copied out of one.
+pub(crate) struct InProgram {
     pub(crate) image: Arc<DotnetImage>,
     /// Where its RVA 0 is.
     pub(crate) base: Avma,
@@ -98,25 +92,28 @@ impl FileState {
 const MAX_KNOWN: usize = 1024;
 
 impl Images {
-    /// The image mapped by a process at a range. `build_id` is what the kernel said of it, where it did.
-    pub(crate) fn get(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Image {
-        match MappedAs::of_path(path.as_bytes()) {
-            MappedAs::Memory | MappedAs::Copied => Image { content: Content::NoImage, build_id: None },
+    /// The image that a mapping shows.
+    pub(crate) fn get(&mut self, mapping: &Mapping<'_>) -> Image {
+        let (path, build_id) = (&*mapping.path, mapping.build_id());
+        // Images inside programs have names that only recordings give them: here it is a file with such a name.
+        match MappedAs::of(path.as_bytes(), None) {
+            MappedAs::Memory | MappedAs::ProgramImage => Image { content: Content::NoImage, build_id: None },
             MappedAs::Vdso => {
-                let read = || read_from_memory(pid, range);
+                let read = || read_from_memory(mapping.pid, mapping.range);
                 self.known_or(Identity::Vdso, read).unwrap_or_else(|| unknown(path, build_id))
             }
-            MappedAs::File => self.of_file(pid, range, path, build_id).unwrap_or_else(|| unknown(path, build_id)),
+            MappedAs::File => self.of_file(mapping).unwrap_or_else(|| unknown(path, build_id)),
         }
     }
 
-    fn of_file(&mut self, pid: u32, range: AvmaRange, path: &str, build_id: Option<&[u8]>) -> Option<Image> {
+    fn of_file(&mut self, mapping: &Mapping<'_>) -> Option<Image> {
+        let build_id = mapping.build_id();
         if let Some(build_id) = build_id
             && let Some(image) = self.known.get(&Identity::BuildId(build_id.to_vec()))
         {
             return Some(image.clone());
         }
-        let file = open_mapped(pid, range, path)?;
+        let file = if build_id.is_some() { mapping.open_to_compare() } else { mapping.open() }?;
         let state = FileState::of(&file.metadata().ok()?);
         let image = self.known_or(Identity::File(state), || parse_file(file))?;
         if let Some(found) = &image.build_id {
@@ -129,30 +126,31 @@ impl Images {
         Some(image)
     }
 
-    /// The image inside a single-file program whose code a process mapped from the program's file.
-    pub(crate) fn bundled(&mut self, pid: u32, range: AvmaRange, path: &str, file_offset: u64) -> Option<Bundled> {
-        let file = open_mapped(pid, range, path)?;
+    /// The image inside a single-file program whose code is mapped from the program's file.
+    pub(crate) fn bundled(&mut self, mapping: &Mapping<'_>) -> Option<InProgram> {
+        let file = mapping.open()?;
         let state = FileState::of(&file.metadata().ok()?);
         if self.bundles.len() >= MAX_KNOWN {
             self.bundles.clear();
         }
         let bundle = self.bundles.entry(state).or_insert_with(|| Arc::new(BundledImages::read(&file)));
-        let offset = bundle.mapped(&file, file_offset, range.len())?;
+        let offset = bundle.mapped(&file, mapping.file_offset, mapping.range.len())?;
         let source = Source::File(&file, offset);
-        let image = self.dotnet(&Identified::read(source)?, source)?;
-        Some(Bundled { image, offset })
+        let identified = Identified::read(source)?;
+        let image = self.dotnet(&identified, source)?;
+        let base = image.base_in_file(mapping.range, mapping.file_offset, offset)?;
+        Some(InProgram { image, base, path: identified.path_in(mapping.path.as_bytes()) })
     }
 
     /// The image whose code was copied to a mapping without a file.
-    pub(crate) fn copied(&mut self, pid: u32, range: AvmaRange) -> Option<Copied> {
-        let (base, headers) = copied::find(pid, range)?;
+    pub(crate) fn copied(&mut self, mapping: &Mapping<'_>) -> Option<InProgram> {
+        let pid = mapping.pid;
+        let (base, headers) = copied::find(pid, mapping.range)?;
         let source = Source::Memory { pid, base };
         let identified = Identified::with_headers(source, headers)?;
         // What was copied without code that runs there needs no name.
         let image = self.dotnet(&identified, source).filter(|image| image.has_code())?;
-        let executable = copied::executable(pid)?;
-        let assembly = identified.assembly.as_deref().unwrap_or("?").as_bytes();
-        Some(Copied { image, base, path: CopiedImage { executable: &executable, assembly }.path() })
+        Some(InProgram { image, base, path: identified.path_in(&copied::executable(pid)?) })
     }
 
     fn dotnet(&mut self, identified: &Identified, source: Source<'_>) -> Option<Arc<DotnetImage>> {
@@ -187,17 +185,6 @@ fn unknown(path: &str, build_id: Option<&[u8]>) -> Image {
     let managed = [".dll", ".exe"].iter().any(|extension| path.ends_with(extension));
     let content = if managed && build_id.is_none() { Content::NoImage } else { Content::Undescribed };
     Image { content, build_id: build_id.map(<[u8]>::to_vec) }
-}
-
-/// Opens the very file that is mapped, or else the file of that name as the process sees it.
-fn open_mapped(pid: u32, range: AvmaRange, path: &str) -> Option<File> {
-    let mapped = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start().0, range.end().0);
-    let in_root = format!("/proc/{pid}/root{path}");
-    [mapped.as_str(), in_root.as_str(), path].into_iter().find_map(|path| {
-        // A pipe put in place of a file must not make us wait.
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
-        file.metadata().ok()?.is_file().then_some(file)
-    })
 }
 
 fn read_from_memory(pid: u32, range: AvmaRange) -> Option<Image> {
@@ -238,10 +225,25 @@ mod tests {
     use super::*;
     use crate::target::proc::{self, ExecutableMapping};
     use strata_address::Avma;
+    use strata_perfdata::BuildId;
+    use strata_perfdata::record::MmapIdentity;
 
     fn our_mapping(name: &str) -> ExecutableMapping {
         let mappings = proc::executable_mappings(std::process::id()).unwrap();
         mappings.into_iter().find(|mapping| mapping.path.contains(name)).unwrap()
+    }
+
+    /// A mapping without a file offset, by inode or build id.
+    fn mapping(pid: u32, range: AvmaRange, path: &str, identity: Option<MmapIdentity>) -> Mapping<'_> {
+        Mapping { pid, range, path: path.into(), file_offset: 0, protection: 0, identity }
+    }
+
+    fn build_id(bytes: &[u8]) -> Option<MmapIdentity> {
+        Some(MmapIdentity::BuildId(BuildId::new(bytes).unwrap()))
+    }
+
+    fn inode(inode: u64) -> Option<MmapIdentity> {
+        Some(MmapIdentity::Inode { major: 0, minor: 0, inode, generation: 0 })
     }
 
     /// A range where we have nothing mapped: the file is opened by its path.
@@ -254,30 +256,31 @@ mod tests {
         let pid = std::process::id();
         let mut images = Images::default();
         for name in ["libc.so", "[vdso]"] {
-            let mapping = our_mapping(name);
-            let image = images.get(pid, mapping.range, &mapping.path, None);
+            let ours = our_mapping(name);
+            let image = images.get(&mapping(pid, ours.range, &ours.path, inode(ours.inode)));
             assert!(matches!(image.content, Content::Elf(_)), "{name}: {image:?}");
         }
-        let memory = images.get(pid, nowhere(), "/memfd:doublemapper (deleted)", None);
+        let memory = images.get(&mapping(pid, nowhere(), "/memfd:doublemapper (deleted)", None));
         assert!(matches!(memory.content, Content::NoImage));
     }
 
     #[test]
     fn a_replaced_file_is_not_used() {
         let libc = our_mapping("libc.so");
-        let image = Images::default().get(std::process::id(), libc.range, &libc.path, Some(&[1, 2, 3]));
+        let image = Images::default().get(&mapping(std::process::id(), libc.range, &libc.path, build_id(&[1, 2, 3])));
         assert!(matches!(image.content, Content::Undescribed) && image.build_id.as_deref() == Some(&[1, 2, 3]));
     }
 
     #[test]
     fn a_process_that_is_gone_does_not_take_the_vdso_from_others() {
-        let mapping = our_mapping("[vdso]");
+        let vdso = our_mapping("[vdso]");
+        let vdso_of = |pid| mapping(pid, vdso.range, &vdso.path, None);
         let mut images = Images::default();
-        let gone = images.get(u32::MAX / 2, mapping.range, &mapping.path, None);
+        let gone = images.get(&vdso_of(u32::MAX / 2));
         assert!(matches!(gone.content, Content::Undescribed));
-        let ours = images.get(std::process::id(), mapping.range, &mapping.path, None);
+        let ours = images.get(&vdso_of(std::process::id()));
         assert!(matches!(ours.content, Content::Elf(_)));
-        let again = images.get(u32::MAX / 2, mapping.range, &mapping.path, None);
+        let again = images.get(&vdso_of(u32::MAX / 2));
         assert!(matches!(again.content, Content::Elf(_)), "the kernel's image is the same in every process");
     }
 
@@ -288,16 +291,18 @@ mod tests {
         let path = folder.join("image");
         let name = path.to_str().unwrap();
         let mut images = Images::default();
-        let mut get = |build_id| images.get(std::process::id(), nowhere(), name, build_id).content;
-        assert!(matches!(get(None), Content::Undescribed), "no file");
+        let now = || inode(std::fs::metadata(&path).map_or(0, |file| file.ino()));
+        let mut get = |identity| images.get(&mapping(std::process::id(), nowhere(), name, identity)).content;
+        assert!(matches!(get(now()), Content::Undescribed), "no file");
         std::fs::write(&path, b"MZ managed code").unwrap();
-        assert!(matches!(get(None), Content::NoImage));
+        assert!(matches!(get(now()), Content::NoImage));
         std::fs::write(&path, b"\x7fELF and nothing of use").unwrap();
-        assert!(matches!(get(None), Content::Undescribed));
+        assert!(matches!(get(now()), Content::Undescribed));
         std::fs::remove_file(&path).unwrap();
         std::fs::copy(our_mapping("libc.so").path, &path).unwrap();
-        assert!(matches!(get(None), Content::Elf(_)));
-        assert!(matches!(get(Some(&[9])), Content::Undescribed));
+        assert!(matches!(get(now()), Content::Elf(_)));
+        assert!(matches!(get(inode(1)), Content::Undescribed), "another file is mapped");
+        assert!(matches!(get(build_id(&[9])), Content::Undescribed));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -1,57 +1,42 @@
 //! What each recorded process has mapped, kept up to date record by record.
 
-use super::images::{Content, Images};
-use super::proc::{self, ANONYMOUS, ExecutableMapping};
+use super::images::{Content, Images, InProgram};
+use super::mapping::Mapping;
+use super::proc::{self, ExecutableMapping};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use strata_address::AvmaRange;
 use strata_perfdata::BuildId;
-use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
+use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, ProgramImage, TaskId};
 use strata_unwind::{AddressSpace, Code};
 
-/// A mapping of code.
-struct Mapping<'a> {
-    pid: u32,
-    range: AvmaRange,
-    path: &'a str,
-    file_offset: u64,
-    /// `PROT_*` bits.
-    protection: u32,
-}
-
-impl Mapping<'_> {
-    /// Whether it can be an image that was copied there. A runtime that writes code leaves its memory writable, or maps a
-    /// file in memory twice.
-    fn may_be_copied(&self) -> bool {
-        const READ_AND_EXECUTE: u32 = (libc::PROT_READ | libc::PROT_EXEC).unsigned_abs();
-        self.path == ANONYMOUS && self.protection == READ_AND_EXECUTE
-    }
-}
-
 /// What a mapping turned out to be, for its record.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Recognized {
-    /// ELF build id, or identity of a .NET image.
-    build_id: Option<BuildId>,
-    is_dotnet: bool,
-    /// Path and RVA of an image that was copied out of a single-file program.
-    copied: Option<(Vec<u8>, u64)>,
+#[derive(Clone, Debug)]
+pub(crate) enum Recognized {
+    /// A file with this ELF build id, or identity of a .NET image.
+    File(BuildId),
+    /// A .NET image inside a single-file program, or copied out of one.
+    ProgramImage {
+        /// What recordings call it.
+        path: Vec<u8>,
+        /// Where in the image the mapping begins.
+        rva: u64,
+        identity: BuildId,
+    },
 }
 
 impl Recognized {
-    /// Whether the kernel could not say it.
-    pub(crate) fn is_more_than_the_kernel_said(&self) -> bool {
-        self.is_dotnet
-    }
-
     /// Completes the record of the mapping.
     pub(crate) fn complete<'a>(&'a self, mapping: &mut Mmap<'a>) {
-        if let (Some(build_id), Some(more)) = (self.build_id, &mut mapping.more) {
-            more.identity = MmapIdentity::BuildId(build_id);
-        }
-        if let Some((path, rva)) = &self.copied {
-            mapping.filename = path;
-            mapping.file_offset = *rva;
+        let Some(more) = &mut mapping.more else { return };
+        match self {
+            // With an identity it would be taken for an image inside a program.
+            Self::File(_) if ProgramImage::of_path(mapping.filename).is_some() => {}
+            Self::File(build_id) => more.identity = MmapIdentity::BuildId(*build_id),
+            Self::ProgramImage { path, rva, identity } => {
+                more.identity = MmapIdentity::BuildId(*identity);
+                mapping.filename = path;
+                mapping.file_offset = *rva;
+            }
         }
     }
 }
@@ -75,70 +60,56 @@ impl Processes {
     pub(crate) fn found<E>(&mut self, pid: u32, mut take: impl FnMut(&Mmap<'_>) -> Result<(), E>) -> Result<(), E> {
         let mappings = proc::executable_mappings(pid).unwrap_or_default();
         for found in mappings.iter().filter(|mapping| !mapping.path.starts_with("[vsyscall")) {
-            let mapping = Mapping {
-                pid,
-                range: found.range,
-                path: &found.path,
-                file_offset: found.file_offset,
-                protection: found.protection,
-            };
-            let recognized = self.map(&mapping, None);
             let mut record = mapping_record(pid, found);
-            recognized.complete(&mut record);
+            let recognized = self.mapped(&record);
+            if let Some(recognized) = &recognized {
+                recognized.complete(&mut record);
+            }
             take(&record)?;
         }
         Ok(())
     }
 
-    /// Takes over a mapping that the kernel told of; `None` when it is not of code.
-    pub(crate) fn mapped(&mut self, pid: u32, mapping: &Mmap<'_>) -> Option<Recognized> {
-        let range = mapping.range().filter(|_| mapping.is_executable())?;
-        let build_id = match mapping.more.map(|more| more.identity) {
-            Some(MmapIdentity::BuildId(build_id)) => Some(build_id),
-            _ => None,
-        };
-        let mapping = Mapping {
-            pid,
-            range,
-            path: &String::from_utf8_lossy(mapping.filename),
-            file_offset: mapping.file_offset,
-            protection: mapping.more.map_or(0, |more| more.protection),
-        };
-        Some(self.map(&mapping, build_id.as_ref().map(BuildId::as_bytes)))
-    }
-
-    fn map(&mut self, mapping: &Mapping<'_>, build_id: Option<&[u8]>) -> Recognized {
-        let (code, recognized) = self.recognize(mapping, build_id);
+    /// Takes over a mapping; `None` when its record needs nothing more, or is not of code.
+    pub(crate) fn mapped(&mut self, record: &Mmap<'_>) -> Option<Recognized> {
+        let mapping = Mapping::of(record)?;
+        let (code, recognized) = self.recognize(&mapping);
         self.spaces.entry(mapping.pid).or_default().map(mapping.range, code);
         recognized
     }
 
     /// How code in a mapping is unwound, and what the recording says of it.
-    fn recognize(&mut self, mapping: &Mapping<'_>, build_id: Option<&[u8]>) -> (Code, Recognized) {
-        let Mapping { pid, range, path, file_offset, .. } = *mapping;
-        let image = self.images.get(pid, range, path, build_id);
+    fn recognize(&mut self, mapping: &Mapping<'_>) -> (Code, Option<Recognized>) {
+        let (range, file_offset) = (mapping.range, mapping.file_offset);
+        let image = self.images.get(mapping);
+        let mut in_program = None;
         let code = match &image.content {
             Content::Elf(unwind) => match unwind.svma_at_file_offset(file_offset) {
                 Some(svma) => Code::Elf { image: Arc::clone(unwind), bias: range.start().0.wrapping_sub(svma.0) },
                 // No code of the ELF image itself: precompiled code inside a single-file program.
-                None => match self.images.bundled(pid, range, path, file_offset) {
-                    Some(bundled) => bundled.image.code_in_file(range, file_offset, bundled.offset),
-                    None => Code::FramePointers,
-                },
+                None => {
+                    in_program = self.images.bundled(mapping);
+                    Code::FramePointers
+                }
             },
-            Content::Dotnet(image) => image.code_in_file(range, file_offset, 0),
+            Content::Dotnet(image) => {
+                let base = image.base_in_file(range, file_offset, 0);
+                base.map_or(Code::FramePointers, |base| image.code_at(base))
+            }
             Content::Undescribed => Code::Undescribed,
             Content::NoImage => {
-                let copied = mapping.may_be_copied().then(|| self.images.copied(pid, range)).flatten();
-                let Some(copied) = copied else { return (Code::FramePointers, Recognized::default()) };
-                let rva = range.start().0.wrapping_sub(copied.base.0);
-                let build_id = BuildId::new(copied.image.identity.as_bytes()).ok();
-                let recognized = Recognized { build_id, is_dotnet: true, copied: Some((copied.path, rva)) };
-                return (copied.image.code_at(copied.base.0), recognized);
+                in_program = mapping.may_be_copied().then(|| self.images.copied(mapping)).flatten();
+                Code::FramePointers
             }
         };
+        if let Some(InProgram { image, base, path }) = in_program {
+            let rva = range.start().0.wrapping_sub(base.0);
+            let identity = BuildId::new(image.identity.as_bytes()).ok();
+            let recognized = identity.map(|identity| Recognized::ProgramImage { path, rva, identity });
+            return (image.code_at(base), recognized);
+        }
         let build_id = image.build_id.and_then(|bytes| BuildId::new(&bytes).ok());
-        (code, Recognized { build_id, is_dotnet: matches!(image.content, Content::Dotnet(_)), copied: None })
+        (code, build_id.map(Recognized::File))
     }
 
     /// A process began as a copy of its parent.
@@ -172,5 +143,32 @@ fn mapping_record(pid: u32, mapping: &ExecutableMapping) -> Mmap<'_> {
         filename: mapping.path.as_bytes(),
         is_data: false,
         more: Some(Mmap2Fields { identity, protection: mapping.protection, flags: mapping.flags }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strata_address::{Avma, AvmaRange};
+
+    #[test]
+    fn a_file_that_is_named_like_an_image_inside_a_program_is_told_by_its_inode() {
+        let check = |path: &str, expected: fn(MmapIdentity) -> bool| {
+            let mapping = ExecutableMapping {
+                range: AvmaRange::sized(Avma(0x1000), 0x1000).unwrap(),
+                file_offset: 0,
+                device: (8, 1),
+                inode: 7,
+                protection: 5,
+                flags: 2,
+                path: path.to_owned(),
+            };
+            let mut record = mapping_record(1, &mapping);
+            let recognized = Recognized::File(BuildId::new(&[1; 20]).unwrap());
+            recognized.complete(&mut record);
+            assert!(expected(record.more.unwrap().identity), "{path}");
+        };
+        check("/opt/app/x.dll", |identity| matches!(identity, MmapIdentity::BuildId(_)));
+        check("/opt/app!/x.dll", |identity| matches!(identity, MmapIdentity::Inode { inode: 7, .. }));
     }
 }

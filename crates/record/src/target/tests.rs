@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use strata_address::{Avma, AvmaRange};
 use strata_clrimage::{Image, Layout, SectionKind};
-use strata_perfdata::record::{CopiedImage, MmapIdentity};
+use strata_perfdata::record::{MmapIdentity, ProgramImage};
 use strata_testkit::live::{MappedImage, Running, Runtime, Source, Until, mapped_images};
 use strata_unwind::Code;
 
@@ -78,17 +78,21 @@ fn check(runtime: Runtime) {
                 assert_eq!(path, file.as_os_str().as_encoded_bytes());
                 assert_eq!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]));
             }
-            Source::File { path: file, .. } => {
-                bundled += 1;
-                assert_eq!(path, file.as_os_str().as_encoded_bytes());
-                assert_ne!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]), "that of the program");
-            }
-            Source::Memory(_) => {
-                copied += 1;
-                let told = CopiedImage::of_path(path).unwrap();
-                assert_eq!(told.executable, runtime.host().unwrap().as_os_str().as_encoded_bytes());
+            inside => {
+                let program = match inside {
+                    Source::File { path: file, .. } => {
+                        bundled += 1;
+                        file.clone()
+                    }
+                    Source::Memory(_) => {
+                        copied += 1;
+                        runtime.host().unwrap()
+                    }
+                };
+                let told = ProgramImage::of_path(path).unwrap();
+                assert_eq!(told.executable, program.as_os_str().as_encoded_bytes());
                 assert_eq!(Some(told.assembly), name.map(str::as_bytes));
-                assert_eq!(*file_offset, u64::from(section.virtual_address) & !0xfff);
+                assert_eq!(*file_offset, found.range.start().0 - mapped.base.0);
                 assert_eq!(build_id.as_deref(), Some(&image.identity().as_bytes()[..]));
             }
         }

@@ -56,6 +56,10 @@ impl Refused {
         Self { why: Unnamed::OtherFile, reason: "the file is no longer the one that was recorded".to_owned() }
     }
 
+    pub(super) fn not_a_file() -> Self {
+        Self { why: Unnamed::NoFile, reason: "there is no file of it".to_owned() }
+    }
+
     pub(super) fn not_in_bundle() -> Self {
         Self { why: Unnamed::NoFile, reason: "the single-file program does not hold it".to_owned() }
     }

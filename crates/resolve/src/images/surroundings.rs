@@ -1,15 +1,17 @@
 //! What lies beside an image: other assemblies, and debug information.
 
-use super::{ImageBytes, bundled};
-use crate::files::{FileBytes, FilePath, Files};
+use super::{ImageBytes, Outside, Program};
+use crate::files::{FilePath, Files};
 use crate::source_lines::{SourceLines, WantedPdb};
+use std::ops::Deref;
+use std::rc::Rc;
 
 /// Where an image lies.
 pub(crate) enum Surroundings {
     /// In a folder, under this path.
     Folder(FilePath),
     /// Inside of a single-file program.
-    Program { executable: FileBytes, path: FilePath },
+    Program(Rc<Program>),
 }
 
 impl Surroundings {
@@ -19,37 +21,46 @@ impl Surroundings {
         if name.contains(['/', '\\']) {
             return None;
         }
-        match self {
-            Self::Folder(path) => beside(files, path, &format!("{name}.dll")),
-            Self::Program { executable, path } => {
-                bundled::assembly(executable, name).or_else(|| beside(files, path, &format!("{name}.dll")))
-            }
-        }
+        let (_, bytes) = self.file(files, &format!("{name}.dll"))?;
+        Some(bytes)
     }
 
     /// The debug information that an image says is its own; `image` gives the bytes of that image.
-    pub(crate) fn lines<B: std::ops::Deref<Target = [u8]>>(
+    pub(crate) fn lines<B: Deref<Target = [u8]>>(
         &self,
-        files: &dyn Files,
+        outside: &Outside<'_>,
         wanted: WantedPdb<'_>,
         image: impl FnOnce() -> Option<B>,
     ) -> Option<SourceLines> {
         let name = wanted.file_name();
-        let in_program = match self {
-            Self::Folder(_) => None,
-            Self::Program { executable, .. } => bundled::file(executable, name),
-        };
-        let (Self::Folder(path) | Self::Program { path, .. }) = self;
-        in_program
-            .and_then(|bytes| SourceLines::new(bytes, wanted))
-            .or_else(|| SourceLines::new(beside(files, path, name)?, wanted))
-            .or_else(|| SourceLines::new(ImageBytes::inflated(embedded(&image()?)?), wanted))
+        let read = |(path, bytes)| SourceLines::new(outside, path, bytes, wanted);
+        let in_program = || self.in_program(name).and_then(read);
+        let in_folder = || self.in_folder(outside.files, name).and_then(read);
+        let embedded = || read((format!("{name} (embedded)"), ImageBytes::inflated(embedded(&image()?)?)));
+        in_program().or_else(in_folder).or_else(embedded)
     }
-}
 
-fn beside(files: &dyn Files, image: &FilePath, name: &str) -> Option<ImageBytes> {
-    let path = image.path().parent()?.join(name);
-    files.read(&image.neighbour(path)).ok().map(ImageBytes::whole)
+    /// A file of this name, and how its path is shown.
+    fn file(&self, files: &dyn Files, name: &str) -> Option<(String, ImageBytes)> {
+        self.in_program(name).or_else(|| self.in_folder(files, name))
+    }
+
+    fn in_program(&self, name: &str) -> Option<(String, ImageBytes)> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Program(program) => program.file(name),
+        }
+    }
+
+    fn in_folder(&self, files: &dyn Files, name: &str) -> Option<(String, ImageBytes)> {
+        let image = match self {
+            Self::Folder(path) => path,
+            Self::Program(program) => program.path(),
+        };
+        let path = image.path().parent()?.join(name);
+        let shown = path.to_string_lossy().into_owned();
+        files.read(&image.neighbour(path)).ok().map(|bytes| (shown, ImageBytes::whole(bytes)))
+    }
 }
 
 fn embedded(image: &[u8]) -> Option<Vec<u8>> {

@@ -19,7 +19,8 @@ fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
         home: Home::Memory,
         il: Il::default(),
     };
-    Body { range: range(start), method_id, module_id: 0, born: born.map(|at| Timestamp(at * MS)), method }
+    let born = born.map(|at| Timestamp(at * MS));
+    Body { range: range(start), method_id, module_id: 0, told: born.unwrap_or_default(), born, method }
 }
 
 /// The names at one address at these milliseconds.
@@ -140,7 +141,7 @@ fn maps_find_their_bodies_by_thread_and_neighbourhood() {
     let mut reader = ManagedReader::default();
     reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 0);
     let mut code = reader.finish();
-    assert_eq!((code.damage.len(), code.missing), (0, Missing::default()));
+    assert_eq!((code.damage.len(), code.missing), (0, Missing { unpaired_maps: 2, ..Missing::default() }));
     code.advance(Timestamp(3_000));
     let il = |start: u64| {
         let method = code.look_up(Avma(start + 0x10)).unwrap();
@@ -174,8 +175,45 @@ fn events_that_tell_no_name_are_counted() {
     reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 500);
     let mut code = reader.finish();
     assert_eq!(code.damage, []);
-    assert_eq!(code.missing, Missing { lost: 0, undecodable: 1, nameless: 1 });
+    assert_eq!(code.missing, Missing { undecodable: 1, nameless: 1, ..Missing::default() });
     assert_eq!(code.began, Some(Timestamp(500)), "the trace object's time on the recorder's clock");
     code.advance(Timestamp(1_500));
     assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), Some("N.T.A()"));
+}
+
+#[test]
+fn a_map_at_the_end_of_a_stream_is_not_of_a_body_in_the_next() {
+    use strata_nettrace::runtime::RUNDOWN_PROVIDER;
+    let definitions =
+        [Definition::native(3, RUNDOWN_PROVIDER, 144, 2), Definition::native(4, RUNDOWN_PROVIDER, 150, 1)];
+    let stream = |metadata, payload| {
+        let blob = Blob { metadata, payload, sequence: 1, capture_thread: 9, time: 2_000, ..Blob::default() };
+        Stream::with_trace().metadata(&definitions).events(&Blobs::compressed().with(blob)).end()
+    };
+    let mut reader = ManagedReader::default();
+    reader.read("first", StreamKind::Attach, &stream(4, il_map(1, 0, 11)), 0);
+    reader.read("second", StreamKind::Live, &stream(3, load(1, 0x1000, Some("A"))), 0);
+    let code = reader.finish();
+    assert_eq!(code.missing, Missing { unpaired_maps: 1, ..Missing::default() });
+    assert_eq!(code.methods[0].il.map, None);
+}
+
+#[test]
+fn a_body_is_of_the_module_that_its_id_meant_at_its_time() {
+    let module = |path: &str| ModuleFile { path: path.into(), pdb: None };
+    let mut reader = ManagedReader {
+        bodies: vec![
+            body("Early", 0x1000, Some(1), NameSource::JitEvent),
+            body("First", 0x2000, Some(15), NameSource::JitEvent),
+            body("Second", 0x3000, Some(20), NameSource::JitEvent),
+        ],
+        ..ManagedReader::default()
+    };
+    reader.modules.told(0, Timestamp(20 * MS), module("second.dll"));
+    reader.modules.told(0, Timestamp(10 * MS), module("first.dll"));
+    reader.modules.told(1, Timestamp(16 * MS), module("other.dll"));
+    let code = reader.finish();
+    let paths = code.methods.iter().map(|method| method.module.as_ref().map(|module| &*module.path));
+    assert_eq!(paths.collect::<Vec<_>>(), [Some("first.dll"), Some("first.dll"), Some("second.dll")]);
+    assert_eq!(code.methods.len(), 3);
 }

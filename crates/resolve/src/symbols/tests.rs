@@ -2,8 +2,8 @@ use super::*;
 use crate::files::{FileBytes, FileError, FileIdentity, FileOrigin, HostFiles};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
-use std::path::PathBuf;
-use strata_clrimage::bundle::Bundle;
+use std::path::{Path, PathBuf};
+use strata_clrimage::bundle::{Bundle, content};
 use strata_clrimage::{Image, Layout};
 use strata_perfdata::record::{Mmap, Mmap2Fields, MmapIdentity, TaskId};
 use strata_testkit::image::code::{self, Funclet, FuncletKind};
@@ -23,6 +23,8 @@ const SIZE: u64 = 1 << 36;
 struct Fake {
     files: FxHashMap<PathBuf, (Rc<[u8]>, u64)>,
     reads: Cell<u32>,
+    /// A process that sees no files.
+    blind: Option<u32>,
 }
 
 impl Fake {
@@ -41,7 +43,8 @@ impl Files for Fake {
         if asked == Path::new("/app/huge.dll") {
             return Err(FileError::TooLarge { path: asked, limit: 1 << 30 });
         }
-        let Some((bytes, inode)) = self.files.get(&asked) else { return Err(FileError::NotFound { path: asked }) };
+        let found = self.files.get(&asked).filter(|_| self.blind.is_none() || path.process() != self.blind);
+        let Some((bytes, inode)) = found else { return Err(FileError::NotFound { path: asked }) };
         self.reads.set(self.reads.get() + 1);
         let identity = FileIdentity { device: 1, inode: *inode };
         Ok(FileBytes::new(bytes.to_vec(), FileOrigin::Given).of_file(identity))
@@ -56,12 +59,16 @@ struct Is<'i> {
 }
 
 fn map(mappings: &mut Mappings, path: &str, file_offset: u64, is: Is<'_>) {
+    map_in(mappings, PID, path, file_offset, is);
+}
+
+fn map_in(mappings: &mut Mappings, pid: u32, path: &str, file_offset: u64, is: Is<'_>) {
     let identity = match is.build_id {
         Some(build_id) => MmapIdentity::BuildId(strata_perfdata::BuildId::new(build_id).unwrap()),
         None => MmapIdentity::Inode { major: 8, minor: 1, inode: is.inode, generation: 0 },
     };
     mappings.mapped(
-        PID,
+        pid,
         &Mmap {
             task: TaskId { pid: PID.cast_signed(), tid: PID.cast_signed() },
             start: START,
@@ -248,14 +255,17 @@ fn file_offset(built: &image::Built, rva: u32) -> u64 {
 fn lines_come_from_the_pdb_that_belongs_to_the_image() {
     let (plain, right, wrong) = (cart(None), cart_pdb(6), cart_pdb(7));
     let embedded = cart(Some(&right));
-    let check = |files: Fake, built: &image::Built, has_lines: bool| {
+    let check = |files: Fake, built: &image::Built, has_lines: bool, told: usize| {
         let add = &built.methods[0];
         for (rva, line) in
             [(add.start(), 10), (add.start() + 5, 10), (add.start() + 9, 11), (add.hot[1].start + 10, 12)]
         {
             let (named, notices) = look_up(&files, "/shop/Shop.Cart.dll", file_offset(built, rva), Is::default());
             assert_eq!(named.name, "Shop.Cart.Add()");
-            assert_eq!(notices, []);
+            assert_eq!(notices.len(), told, "{notices:?}");
+            assert!(
+                notices.iter().all(|notice| matches!(notice, Gap::SourceLines { path, .. } if path.ends_with(".pdb")))
+            );
             let found = named.line.as_ref().map(|line| (line.file.path.as_str(), line.number.get()));
             assert_eq!(found, has_lines.then_some(("/_/src/Cart.cs", line)), "at {rva:#x}");
             let link = named.line.and_then(|line| line.file.link.clone());
@@ -266,12 +276,14 @@ fn lines_come_from_the_pdb_that_belongs_to_the_image() {
         assert_eq!((named.name.as_str(), named.line), ("Shop.Cart.Clear()", None));
     };
     let with = |built: &image::Built| Fake::default().with("/shop/Shop.Cart.dll", &built.file);
-    check(with(&plain), &plain, false);
-    check(with(&plain).with("/shop/Shop.Cart.pdb", &right), &plain, true);
-    check(with(&plain).with("/shop/Shop.Cart.pdb", &wrong), &plain, false);
-    check(with(&plain).with("/shop/Shop.Cart.pdb", &right[..right.len() / 2]), &plain, false);
-    check(with(&embedded), &embedded, true);
-    check(with(&embedded).with("/shop/Shop.Cart.pdb", &wrong), &embedded, true);
+    let pdb = "/shop/Shop.Cart.pdb";
+    check(with(&plain), &plain, false, 0);
+    check(with(&plain).with(pdb, &right), &plain, true, 0);
+    check(with(&plain).with(pdb, &wrong), &plain, false, 0);
+    check(with(&plain).with(pdb, b"Microsoft C/C++ MSF 7.00"), &plain, false, 0);
+    check(with(&plain).with(pdb, &right[..right.len() / 2]), &plain, false, 1);
+    check(with(&embedded), &embedded, true, 0);
+    check(with(&embedded).with(pdb, &wrong), &embedded, true, 0);
 }
 
 #[test]
@@ -291,7 +303,7 @@ fn program(set: ImageSet, assembly: &str) -> (PathBuf, Vec<u8>, Vec<u8>, u64) {
     let (image, offset) = {
         let bundle = Bundle::find(&file).unwrap().unwrap();
         let entry = bundle.entry(assembly).unwrap();
-        (bundle.content(entry).unwrap().into_owned(), entry.offset)
+        (content(&file, entry).unwrap().into_owned(), entry.offset)
     };
     (path, file, image, offset)
 }
@@ -403,13 +415,118 @@ fn a_composite_image_asks_its_neighbours_for_names() {
     let named = |index: usize| {
         let offset = file_offset(&built, built.methods[index].start());
         let (named, notices) = look_up(&files, "/app/all.r2r.dll", offset, Is::default());
-        assert_eq!(notices, []);
         let module = named.module.unwrap();
         assert_eq!(module.path, "/app/all.r2r.dll");
-        (named.name, module.name, named.source)
+        ((named.name, module.name, named.source), notices)
     };
-    assert_eq!(named(0), ("N.T.One()".into(), "First".into(), NameSource::R2rImage));
-    assert_eq!(named(1), ("N.T.Two()".into(), "Second".into(), NameSource::R2rImage));
+    assert_eq!(named(0), (("N.T.One()".into(), "First".into(), NameSource::R2rImage), vec![]));
+    assert_eq!(named(1), (("N.T.Two()".into(), "Second".into(), NameSource::R2rImage), vec![]));
     // Another version of the assembly than the code was made from.
-    assert_eq!(named(2).2, NameSource::None(Unnamed::NoSymbol));
+    let ((.., source), notices) = named(2);
+    assert_eq!(source, NameSource::None(Unnamed::NoAssembly));
+    let reason = "the metadata of Third is needed".to_owned();
+    assert_eq!(notices, [Gap::Image { path: "/app/all.r2r.dll".into(), reason }]);
+}
+
+/// A single-file program with these files.
+fn program_of(files: &[(&str, Vec<u8>)]) -> bundle::Built {
+    let entry = |(path, content): &(&str, Vec<u8>)| bundle::Entry {
+        path: (*path).to_owned(),
+        kind: if path.ends_with(".pdb") { 5 } else { 1 },
+        content: content.clone(),
+        storage: bundle::Storage::Stored,
+    };
+    bundle::Bundle { version: 6, alignment: 64, entries: files.iter().map(entry).collect() }.build()
+}
+
+#[test]
+fn an_image_is_held_against_each_mapping_that_shows_it() {
+    let built = cart(None);
+    let program = program_of(&[("Shop.Cart.dll", built.file.clone())]);
+    let files = Fake::default().with("/shop/cart", &program.file);
+    let (right, wrong) = (identity(&built.file), [9; 20]);
+    let address = Avma(START.0 + u64::from(built.methods[0].start()));
+    for ids in [[right, wrong, right], [wrong, right, wrong]] {
+        let mut symbols = Symbols::new(&files, KernelIdentity::Other);
+        for (id, pid) in ids.into_iter().zip(1..) {
+            let mut mappings = Mappings::default();
+            map_in(&mut mappings, pid, "/shop/cart!/Shop.Cart.dll", 0, Is { build_id: Some(&id), inode: 0 });
+            let named = symbols.image(&mappings, mappings.get(pid, address).unwrap(), address);
+            let expected = if id == right { NameSource::R2rImage } else { NameSource::None(Unnamed::OtherFile) };
+            assert_eq!(named.source, expected);
+        }
+        assert_eq!(symbols.take_notices().len(), 1);
+    }
+}
+
+#[test]
+fn what_one_process_cannot_read_another_may() {
+    let built = cart(None);
+    let id = identity(&built.file);
+    let offset = file_offset(&built, built.methods[0].start());
+    let files = || Fake { blind: Some(1), ..Fake::default().with("/shop/Shop.Cart.dll", &built.file) };
+    let address = Avma(START.0 + offset);
+    for is in [Is::default(), Is { build_id: Some(&id), inode: 0 }, Is { build_id: None, inode: 7 }] {
+        let files = files();
+        let mut symbols = Symbols::new(&files, KernelIdentity::Other);
+        let mut source = |pid| {
+            let mut mappings = Mappings::default();
+            map_in(&mut mappings, pid, "/shop/Shop.Cart.dll", 0, is);
+            symbols.image(&mappings, mappings.get(pid, address).unwrap(), address).source
+        };
+        assert_eq!(source(1), NameSource::None(Unnamed::NoFile));
+        assert_eq!([source(2), source(3)], [NameSource::R2rImage; 2]);
+        assert_eq!(source(1), NameSource::None(Unnamed::NoFile));
+        // Without any identity the same path may be another file.
+        let is_known = is.build_id.is_some() || is.inode != 0;
+        assert_eq!(files.reads.get(), if is_known { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn files_that_a_program_cannot_hold_are_told_of() {
+    let built = cart(None);
+    let mut program = program_of(&[("Shop.Cart.dll", built.file.clone()), ("a.dll", vec![0; 64])]);
+    // The offset of the second file is that of the first.
+    let [(first, _), (second, _)] = program.entries[..] else { panic!() };
+    let header = usize::try_from(program.header).unwrap();
+    let found = program.file[header..].windows(8).rposition(|bytes| bytes == second.to_le_bytes()).unwrap();
+    program.file[header + found..][..8].copy_from_slice(&first.to_le_bytes());
+    let files = Fake::default().with("/shop/cart", &program.file);
+    let rva = built.methods[0].start().into();
+    let is = Is { build_id: Some(&identity(&built.file)), inode: 0 };
+    let (named, notices) = look_up(&files, "/shop/cart!/Shop.Cart.dll", rva, is);
+    assert_eq!(named.name, "Shop.Cart.Add()");
+    let reason = "1 of the files that it lists cannot be inside of it".to_owned();
+    assert_eq!(notices, [Gap::Image { path: "/shop/cart".into(), reason }]);
+}
+
+#[test]
+fn lines_of_a_module_come_from_the_program_that_holds_it() {
+    let program = program_of(&[("Shop.Cart.dll", cart(None).file), ("Shop.Cart.pdb", cart_pdb(6))]);
+    let library = std::fs::read("/lib/x86_64-linux-gnu/libc.so.6").unwrap();
+    let files = Fake::default().with("/shop/cart", &program.file).with("/shop/a-helper", &library);
+    let mut mappings = Mappings::default();
+    for (pid, paths) in [(1, &["/shop/a-helper", "/shop/cart"][..]), (2, &["/shop/a-helper"])] {
+        for (path, start) in paths.iter().zip([0x1000, 0x2000]) {
+            let mmap = Mmap {
+                task: TaskId { pid: 1, tid: 1 },
+                start: Avma(start),
+                length: 0x1000,
+                file_offset: 0,
+                filename: path.as_bytes(),
+                is_data: false,
+                more: None,
+            };
+            mappings.mapped(pid, &mmap);
+        }
+    }
+    let mut images = crate::images::Images::new(&files, KernelIdentity::Other);
+    let mut has_lines = |pid, signature| {
+        let pdb = Some(([signature; 16], r"C:\src\obj\Shop.Cart.pdb".into()));
+        let module = Rc::new(crate::managed::ModuleFile { path: "/shop/Shop.Cart.dll".into(), pdb });
+        images.lines_of_module(&mappings, pid, &module).is_some()
+    };
+    // Another module may take the path of one that was unloaded.
+    assert_eq!([has_lines(1, 4), has_lines(1, 5), has_lines(2, 5)], [false, true, false]);
 }

@@ -1,7 +1,7 @@
 //! The files around the code: PE headers, debug directory, PDB, bundle.
 
 use strata_address::Rva;
-use strata_clrimage::bundle::{Bundle, EntryKind};
+use strata_clrimage::bundle::{Bundle, EntryKind, content};
 use strata_clrimage::debug_directory::DebugDirectory;
 use strata_clrimage::pdb::{Pdb, PdbId, SourceLine};
 use strata_clrimage::{Architecture, Directory, Layout, Pe, System};
@@ -150,9 +150,9 @@ fn bundles_of_each_version() {
         let found = Bundle::find(&built.file).unwrap().unwrap();
         assert_eq!((found.version().major, found.entries().len(), found.ignored()), (version, entries.len(), 0));
         for ((wanted, found_entry), (offset, length)) in entries.iter().zip(found.entries()).zip(&built.entries) {
-            assert_eq!((found_entry.path, found_entry.offset), (&*wanted.path, *offset));
+            assert_eq!((&*found_entry.path, found_entry.offset), (&*wanted.path, *offset));
             assert_eq!((found_entry.size, found_entry.stored_size()), (wanted.content.len() as u64, *length));
-            assert_eq!(found.content(found_entry).unwrap(), wanted.content);
+            assert_eq!(content(&built.file, found_entry).unwrap(), wanted.content);
             if *length != 0 {
                 assert_eq!(found.entry_at(offset + length - 1), Some(found_entry));
             }
