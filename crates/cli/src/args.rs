@@ -145,7 +145,8 @@ pub(crate) struct ConvertArguments {
 #[command(
     after_help = "Examples:\n  strata images System.Private.CoreLib.dll\n  strata images 4242 --image Shop.Core\n  \
                   strata images 4242 --perfmap -o /tmp/perf-4242.map\n\n\
-                  Numbers in text and maps are hexadecimal, in JSON decimal. perf itself looks into such a map only for \
+                  Addresses, sizes and tokens in text and maps are hexadecimal, in JSON decimal. SIZE is in memory; COLD is \
+                  where the rarely run part of a method lies, if it was put apart. perf itself looks into such a map only for \
                   memory without a file: for code of the JIT when the program runs with DOTNET_EnableWriteXorExecute=0."
 )]
 pub(crate) struct ImagesArguments {

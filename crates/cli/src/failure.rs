@@ -48,6 +48,11 @@ impl Failure {
         Self::new(COULD_NOT_START, message).with_hint(hint)
     }
 
+    /// This machine, or its user's rights, do not allow it.
+    pub(crate) fn not_possible_here(message: impl Display, hint: impl Display) -> Self {
+        Self::new(NOT_POSSIBLE_HERE, message).with_hint(hint)
+    }
+
     /// There is nothing in what was asked for.
     pub(crate) fn nothing_to_show(message: impl Display, hint: impl Display) -> Self {
         Self::new(NOTHING_TO_SHOW, message).with_hint(hint)

@@ -13,8 +13,25 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The file name without its extension.
+/// The file name without the extension that images have; what an assembly that was loaded from memory is called by has none.
 pub(crate) fn stem(path: &str) -> &str {
     let file_name = file_name(path);
-    file_name.rsplit_once('.').map_or(file_name, |(stem, _)| stem)
+    match file_name.rsplit_once('.') {
+        Some((stem, extension)) if ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)) => stem,
+        _ => file_name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_extensions_of_images_are_cut() {
+        let check = |path, expected| assert_eq!(stem(path), expected);
+        check("/app/System.Collections.dll", "System.Collections");
+        check("/app/Shop.EXE", "Shop");
+        check("System.Collections", "System.Collections");
+        check("/app/shop", "shop");
+    }
 }

@@ -5,8 +5,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
-/// Version of the JSON below; it grows when a field changes its meaning or goes.
-const VERSION: u32 = 1;
+/// Name and version of the JSON below; the version grows when a field changes its meaning or goes.
+const SCHEMA: &str = "strata-images/1";
 
 /// Writes a document with a list of images.
 pub(super) struct Document<'w> {
@@ -16,7 +16,7 @@ pub(super) struct Document<'w> {
 
 impl<'w> Document<'w> {
     pub(super) fn begin(out: &'w mut dyn Write) -> io::Result<Self> {
-        write!(out, "{{\"format\":\"strata images\",\"version\":{VERSION},\"images\":[")?;
+        write!(out, "{{\"schema\":\"{SCHEMA}\",\"images\":[")?;
         Ok(Self { out, is_first: true })
     }
 

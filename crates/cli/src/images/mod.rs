@@ -92,7 +92,13 @@ fn first(
     });
     done.unwrap_or_else(|| {
         let name = arguments.image.as_deref().unwrap_or_default();
-        Err(Failure::nothing_to_show(format_args!("no image is called {name}"), "without --image all are listed"))
+        let hint = match place {
+            Place::Process(_) => {
+                "without --image all are listed; assemblies without precompiled code are not among them"
+            }
+            Place::File(_) => "without --image all that the file holds are listed",
+        };
+        Err(Failure::nothing_to_show(format_args!("no image is called {name}"), hint))
     })
 }
 
@@ -140,10 +146,7 @@ fn all(place: &mut Place<'_>, arguments: &ImagesArguments) -> Result<ExitCode, F
                 Ok(())
             });
             if summaries.is_empty() {
-                return Err(Failure::nothing_to_show(
-                    format_args!("{} has no .NET image", arguments.target.to_string_lossy()),
-                    "strata ps lists the .NET processes",
-                ));
+                return Err(no_image(arguments));
             }
             deliver(arguments, |out| text::write_summaries(out, &summaries))
         }
@@ -154,6 +157,14 @@ fn all(place: &mut Place<'_>, arguments: &ImagesArguments) -> Result<ExitCode, F
         }),
         (Form::Map, Place::Process(process)) => {
             let jitted = perf_map::jitted(process.pid())?;
+            let mut is_loaded = false;
+            place.for_each(&mut |_| {
+                is_loaded = true;
+                ControlFlow::Break(())
+            });
+            if !is_loaded {
+                return Err(no_image(arguments));
+            }
             deliver(arguments, |out| {
                 each_listing(place, |listing| perf_map::write_image(out, listing))?;
                 perf_map::write_jitted(out, &jitted)
@@ -164,6 +175,13 @@ fn all(place: &mut Place<'_>, arguments: &ImagesArguments) -> Result<ExitCode, F
             "--image NAME chooses one; without --perfmap they are listed",
         )),
     }
+}
+
+fn no_image(arguments: &ImagesArguments) -> Failure {
+    Failure::nothing_to_show(
+        format_args!("{} has no precompiled .NET image", arguments.target.to_string_lossy()),
+        "strata ps lists the .NET processes; one that just starts has none yet",
+    )
 }
 
 /// Reads one image after the other; one that cannot be read is told of and left out.

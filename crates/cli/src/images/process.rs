@@ -32,9 +32,9 @@ impl<'f> Process<'f> {
             images.mapped(record);
         });
         if !is_visible {
-            return Err(Failure::could_not_start(
-                format_args!("what process {pid} has mapped cannot be read"),
-                "it may have ended, or belong to another user: run strata as that user or as root",
+            return Err(Failure::not_possible_here(
+                format_args!("no code is seen in process {pid}"),
+                "it has ended, is a kernel thread, or belongs to another user: run strata as that user or as root",
             ));
         }
         Ok(Self { pid, images, files })

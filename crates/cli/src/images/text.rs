@@ -10,7 +10,7 @@ pub(super) fn write_methods(out: &mut dyn Write, listing: &Listing<'_>) -> io::R
     writeln!(out, "# {}", visible(&describe(listing)))?;
     let address = if listing.base.is_some() { "ADDRESS" } else { "RVA" };
     let width = if listing.base.is_some() { 12 } else { 8 };
-    writeln!(out, "{address:>width$} {:>6} {:>width$} {:>6} {:>8} NAME", "SIZE", "COLD", "SIZE", "TOKEN")?;
+    writeln!(out, "{address:>width$} {:>6} {:>width$} {:>6} {:>8} NAME", "SIZE", "COLD", "+SIZE", "TOKEN")?;
     let base = listing.base.map_or(0, |base| base.0);
     let hex = |rva: u32| format!("{:x}", base.wrapping_add(rva.into()));
     listing.for_each_row(|row| {
@@ -33,6 +33,7 @@ fn describe(listing: &Listing<'_>) -> String {
     if let Some(format) = listing.format() {
         text.push_str(&format!(", ReadyToRun {format}"));
     }
+    text.push_str(&format!(", MVID {}", listing.image.identity()));
     if let Some(base) = listing.base {
         text.push_str(&format!(", loaded at {:#x}", base.0));
     }
@@ -49,7 +50,6 @@ pub(super) struct Summary {
     pub(super) size: u32,
     pub(super) methods: usize,
     pub(super) format: Option<String>,
-    pub(super) identity: String,
     pub(super) path: String,
 }
 
@@ -60,7 +60,6 @@ impl Summary {
             size: listing.image.pe().image_size(),
             methods: listing.methods.methods().len(),
             format: listing.format(),
-            identity: listing.image.identity().to_string(),
             path: listing.path.clone(),
         }
     }
@@ -75,11 +74,11 @@ pub(super) fn write_summaries(out: &mut dyn Write, images: &[Summary]) -> io::Re
         (true, Some(base)) => format!("{base:>12x} "),
     };
     let title = if loaded { format!("{:>12} ", "BASE") } else { String::new() };
-    writeln!(out, "{title}{:>8} {:>7} {:>5} {:36} PATH", "SIZE", "METHODS", "R2R", "MVID")?;
+    writeln!(out, "{title}{:>8} {:>7} {:>5} PATH", "SIZE", "METHODS", "R2R")?;
     for image in images {
         write!(out, "{}{:>8x} {:>7} ", base(image.base), image.size, image.methods)?;
         let format = image.format.as_deref().unwrap_or("-");
-        writeln!(out, "{format:>5} {:36} {}", image.identity, visible(&image.path))?;
+        writeln!(out, "{format:>5} {}", visible(&image.path))?;
     }
     Ok(())
 }

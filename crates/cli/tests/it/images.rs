@@ -38,7 +38,13 @@ fn an_image_is_listed_in_three_forms() {
     let text = images(&path, []);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2 + 1417);
-    assert!(lines[0].ends_with(": System.Linq, 1417 precompiled methods, ReadyToRun 9.1"), "{}", lines[0]);
+    assert!(
+        lines[0].ends_with(
+            ": System.Linq, 1417 precompiled methods, ReadyToRun 9.1, MVID 46321af1-52a1-4cd1-8371-aff096a4466b"
+        ),
+        "{}",
+        lines[0]
+    );
     let any = lines.iter().find(|line| line.trim_start().starts_with("36150 ")).unwrap();
     assert!(any.contains(" 06000040 System.Linq.Enumerable.Any<System.Char>("), "{any}");
 
@@ -64,7 +70,7 @@ fn a_program_lists_what_it_holds() {
         let program = runtime.host().unwrap();
         let text = images(&program, []);
         let core = text.lines().find(|line| line.ends_with("!/System.Private.CoreLib.dll")).unwrap();
-        assert!(core.contains("   48656  16.0 9f81bf37-7ee9-46d6-8148-5938d2a8d041 "), "{core}");
+        assert!(core.contains("   48656  16.0 "), "{core}");
         let list = images(&program, ["--image", "system.linq"]);
         assert!(list.starts_with(&format!("# {}!/System.Linq.dll: System.Linq, ", program.display())));
         let map = run(["images".as_ref(), program.as_os_str(), "--perfmap".as_ref()], 3);
