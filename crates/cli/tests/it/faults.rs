@@ -111,10 +111,8 @@ fn a_format_that_does_not_fit_keeps_the_recording() {
     let small = Mounted::new(scratch.path("small"), "size=1m");
     let program = native(&scratch);
     let file = small.0.join("x.json");
-    fs::create_dir_all(&file).unwrap();
-    // A folder in the file's way is where the recording goes; so the way is barred by a draft's name.
-    fs::remove_dir(&file).unwrap();
-    fs::create_dir(small.0.join("x.json.part")).unwrap();
+    // A folder in the file's way is where the recording goes; so the way is barred by a link to nowhere.
+    std::os::unix::fs::symlink("nowhere/x.json", &file).unwrap();
     let finished = finish(record_launch(&file, &[], &command(&program, &["busy", "1"])));
     expect_words(&finished, 2, &["cannot write", "the recording is kept in", "x.json.strata"]);
     assert!(has_function(&small.0.join("x.json.strata"), "spin_here"));

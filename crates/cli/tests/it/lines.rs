@@ -77,6 +77,7 @@ fn check_outputs(recording: &Path, scratch: &Scratch, costliest: u32) {
     let functions = top["data"]["functions"].as_array().unwrap();
     let busy = functions.iter().find(|row| row["name"].as_str().unwrap().starts_with("Lines.Busy(")).unwrap();
     assert_eq!((&busy["lines"][0]["file"], &busy["lines"][0]["line"]), (&"/_/Lines.cs".into(), &costliest.into()));
+    assert_eq!(busy["lines"][0]["link"], "https://example.org/strata/workloads/Lines.cs");
     for name in ["out.json", "out.speedscope.json"] {
         let path = scratch.path(name);
         run(["convert".as_ref(), recording.as_os_str(), "-o".as_ref(), path.as_os_str()], 0);

@@ -12,6 +12,9 @@ use strata_profile::{Profile, SourceLine};
 pub struct LineRow<'p> {
     /// Path of the file on the machine that compiled it.
     pub file: &'p str,
+    /// Where its content can be had, where the compiler wrote that down (Source Link).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<&'p str>,
     /// The line, counted from 1.
     pub line: NonZeroU32,
     /// Samples that have it as their leaf.
@@ -41,6 +44,7 @@ impl OwnByLine {
         lines.sort_by_key(|&(line, weight)| (std::cmp::Reverse((weight.cpu_ns, weight.samples)), line));
         let row = |(line, weight): (SourceLine, Weight)| LineRow {
             file: Sources::path(profile, line),
+            link: profile.source_files[line.file].link.as_deref(),
             line: line.line,
             own: Cost::of(weight, all),
         };
