@@ -6,7 +6,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use strata_clrimage::bundle::{Bundle, EntryKind};
+use strata_clrimage::bundle::Bundle;
 use strata_clrimage::{Layout, Pe};
 
 /// Where the assemblies are that a single-file program holds as they are: their offsets in its file, in order.
@@ -50,10 +50,7 @@ impl BundledImages {
         }
         fill(size.saturating_sub(MAX_LIST), size)?;
         let bundle = Bundle::find(bytes.get(..end)?).ok().flatten()?;
-        let images = bundle.entries().iter().filter(|entry| {
-            let is_image = entry.kind == EntryKind::Assembly || entry.path.ends_with(".dll");
-            is_image && entry.compressed_size.is_none()
-        });
+        let images = bundle.entries().iter().filter(|entry| entry.may_be_image() && entry.compressed_size.is_none());
         let mut offsets: Vec<u64> = images.map(|entry| entry.offset).collect();
         offsets.sort_unstable();
         Some(Self { offsets: offsets.into() })
