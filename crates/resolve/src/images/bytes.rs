@@ -61,7 +61,10 @@ impl Refused {
     }
 
     pub(super) fn not_in_bundle() -> Self {
-        Self { why: Unnamed::NoFile, reason: "the program does not hold it; it may have been loaded from memory".to_owned() }
+        Self {
+            why: Unnamed::NoFile,
+            reason: "the program does not hold it; it may have been loaded from memory".to_owned(),
+        }
     }
 
     pub(super) fn because_of(error: &FileError) -> Self {
