@@ -90,7 +90,7 @@ impl ManagedImage {
     pub(crate) fn base_in_file(&self, mapped: Mapped<'_>, start: u64) -> Option<Avma> {
         const PAGE: u64 = 4096;
         let image = Image::parse(&self.bytes, Layout::File).ok()?;
-        let code = image.pe().sections().find(|section| section.is_executable)?;
+        let code = image.pe().code_section()?;
         let offset = start.checked_add(code.file_offset.into())?;
         // A mapping begins with the page that the section begins in.
         let before = offset.checked_sub(mapped.mapping.file_offset).filter(|before| *before < PAGE)?;

@@ -87,20 +87,10 @@ impl<'d> Listing<'d> {
     pub(super) fn rows<'t>(&'t self, names: &'t Names<'_, '_>) -> impl Iterator<Item = Row<'t>> + 't {
         self.methods.methods().iter().map(|method| Row {
             method,
-            token: token(&method.source),
+            token: method.source.token(),
             name: name(names, &method.source).unwrap_or_else(|error| unnamed(&error)),
             aliases: self.methods.aliases(method).count(),
         })
-    }
-}
-
-/// Token of the method's row, in the metadata of the assembly that it is of.
-fn token(source: &MethodSource) -> u32 {
-    /// The table of methods.
-    const METHOD_DEF: u32 = 0x0600_0000;
-    match *source {
-        MethodSource::Definition { rid, .. } => METHOD_DEF | rid,
-        MethodSource::Instance { token, .. } => token,
     }
 }
 

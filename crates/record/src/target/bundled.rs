@@ -74,7 +74,7 @@ fn code_pages(program: &File, offset: u64) -> Option<(u64, u64)> {
     let mut headers = [0; HEADERS];
     let length = program.read_at(&mut headers, offset).ok()?;
     let pe = Pe::parse(headers.get(..length)?, Layout::File).ok()?;
-    let code = pe.sections().find(|section| section.is_executable)?;
+    let code = pe.code_section()?;
     pages(offset.checked_add(code.file_offset.into())?, code.file_size)
 }
 

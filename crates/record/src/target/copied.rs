@@ -27,7 +27,7 @@ pub(crate) fn find(pid: u32, mapping: AvmaRange) -> Option<(Avma, Vec<u8>)> {
 /// The pages that the code of an image takes.
 fn code_pages(headers: &[u8], base: Avma) -> Option<(u64, u64)> {
     let pe = Pe::parse(headers, Layout::Memory).ok()?;
-    let code = pe.sections().find(|section| section.is_executable)?;
+    let code = pe.code_section()?;
     pages(base.0.checked_add(code.virtual_address.into())?, code.end().checked_sub(code.virtual_address)?)
 }
 
