@@ -63,6 +63,22 @@ pub enum FieldType {
     Text,
     /// A two-byte count, then that many elements.
     Array(Box<FieldType>),
+    /// LEB128 of at most 64 bits, signed by zig-zag: 0, -1, 1, -2, ... (version 6).
+    VarInt,
+    /// LEB128 of at most 64 bits (version 6).
+    VarUInt,
+    /// Exactly this many elements, without a count (version 6).
+    FixedArray(Box<FieldType>, u16),
+    /// One UTF-8 code unit (version 6).
+    Utf8Unit,
+    /// 4 bytes that say where the elements are: size in bytes in the high half, and in the low half their place, counted
+    /// from the end of these 4 bytes (version 6).
+    RelLoc(Box<FieldType>),
+    /// 4 bytes that say where the elements are: size in bytes in the high half, and in the low half their place, counted
+    /// from the start of the payload (version 6).
+    DataLoc(Box<FieldType>),
+    /// 1 byte, 0 is false (version 6).
+    Boolean8,
 }
 
 /// Deeper nesting than this is hostile: event sources nest one or two levels.
