@@ -3,6 +3,7 @@
 use crate::cursor::Cursor;
 use crate::problem::Damage;
 use crate::text::Utf16;
+use crate::value::Names;
 
 /// What a definition says about the payload of its events.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +80,19 @@ pub enum FieldType {
     DataLoc(Box<FieldType>),
     /// 1 byte, 0 is false (version 6).
     Boolean8,
+    /// 8-bit characters with a terminating zero byte. This one and all that follow are in the runtime's own events only, and
+    /// no stream states them.
+    NarrowText,
+    /// A number as wide as a pointer of the traced process.
+    Pointer,
+    /// The same, at the next multiple of its size from the start of the object it is in.
+    AlignedPointer,
+    /// An unsigned number that people read in hexadecimal.
+    Hex(Box<FieldType>),
+    /// An unsigned number whose values or bits have names.
+    Named(Box<FieldType>, &'static Names),
+    /// As many elements as the earlier field of this index in the same list says.
+    Counted(Box<FieldType>, usize),
 }
 
 /// Deeper nesting than this is hostile: event sources nest one or two levels.
