@@ -20,6 +20,8 @@ pub use loader::{AssemblyEvent, AssemblyFlags, DomainModuleEvent, ModuleEvent, M
 pub use method::{JittingStarted, MethodEvent, MethodFlags, MethodNames, Tier};
 pub use process::{RuntimeInformation, RuntimeVersion, SampleType, Sku};
 
+pub use schema::described_events;
+
 pub(crate) use schema::Schema;
 
 /// Provider of the runtime's events.
