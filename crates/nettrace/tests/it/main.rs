@@ -5,6 +5,8 @@ mod corpus;
 mod damage;
 mod loss;
 mod oracle;
+mod recorded;
 mod runtime;
+mod scratch;
 mod seen;
 mod stream;
