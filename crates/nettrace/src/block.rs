@@ -191,7 +191,7 @@ impl Contents {
             events = events.wrapping_add(1);
             earliest = earliest.min(state.header.time);
             latest = latest.max(state.header.time);
-            sink(Item::Event(Event { header: &state.header, metadata, stack, payload, offset }));
+            sink(Item::Event(Event { header: &state.header, metadata, stack, payload, offset, pointer_size }));
         };
         if following {
             losses.settle((state.header.sequence, state.header.time));

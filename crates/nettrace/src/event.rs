@@ -6,7 +6,7 @@ use crate::loss::Gap;
 use crate::metadata::Metadata;
 use crate::problem::Problem;
 use crate::sequence::SequencePoint;
-use crate::stack::Stack;
+use crate::stack::{PointerSize, Stack};
 use crate::trace::TraceInfo;
 
 /// One thing found in a stream, in stream order.
@@ -34,10 +34,11 @@ pub struct Event<'a> {
     pub metadata: &'a Metadata,
     /// The managed frames of `header.thread`, or `None` when the event names no stack or one without frames.
     pub stack: Option<Stack<'a>>,
-    /// The payload; its fields are those of `metadata`, or a type of [`crate::runtime`].
+    /// The payload; see [`Event::fields`], or [`crate::runtime`] for types.
     pub payload: &'a [u8],
     /// Where the event begins: bytes from the start of the stream.
     pub offset: u64,
+    pub(crate) pointer_size: PointerSize,
 }
 
 /// Thread, time and numbers of an event.

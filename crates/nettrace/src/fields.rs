@@ -3,6 +3,7 @@
 use crate::cursor::Cursor;
 use crate::problem::Damage;
 use crate::text::Utf16;
+use crate::value::Names;
 
 /// What a definition says about the payload of its events.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +64,35 @@ pub enum FieldType {
     Text,
     /// A two-byte count, then that many elements.
     Array(Box<FieldType>),
+    /// LEB128 of at most 64 bits, signed by zig-zag: 0, -1, 1, -2, ... (version 6).
+    VarInt,
+    /// LEB128 of at most 64 bits (version 6).
+    VarUInt,
+    /// Exactly this many elements, without a count (version 6).
+    FixedArray(Box<FieldType>, u16),
+    /// One UTF-8 code unit (version 6).
+    Utf8Unit,
+    /// 4 bytes that say where the elements are: size in bytes in the high half, and in the low half their place, counted
+    /// from the end of these 4 bytes (version 6).
+    RelLoc(Box<FieldType>),
+    /// 4 bytes that say where the elements are: size in bytes in the high half, and in the low half their place, counted
+    /// from the start of the payload (version 6).
+    DataLoc(Box<FieldType>),
+    /// 1 byte, 0 is false (version 6).
+    Boolean8,
+    /// 8-bit characters with a terminating zero byte. This one and all that follow are in the runtime's own events only, and
+    /// no stream states them.
+    NarrowText,
+    /// A number as wide as a pointer of the traced process.
+    Pointer,
+    /// The same, at the next multiple of its size from the start of the object it is in.
+    AlignedPointer,
+    /// An unsigned number that people read in hexadecimal.
+    Hex(Box<FieldType>),
+    /// An unsigned number whose values or bits have names.
+    Named(Box<FieldType>, &'static Names),
+    /// As many elements as the earlier field of this index in the same list says.
+    Counted(Box<FieldType>, usize),
 }
 
 /// Deeper nesting than this is hostile: event sources nest one or two levels.

@@ -63,6 +63,7 @@ mod stack;
 mod summary;
 mod text;
 mod trace;
+mod value;
 
 pub use decoder::Decoder;
 pub use event::{Event, EventHeader, Guid, Item};
@@ -75,5 +76,6 @@ pub use problem::{BlockKind, Problem, ProblemCounts, ProblemKind};
 pub use sequence::SequencePoint;
 pub use stack::{PointerSize, Stack};
 pub use summary::{BlockCounts, CutBlock, StreamEnd, Summary};
-pub use text::Utf16;
+pub use text::{Utf8, Utf16};
 pub use trace::{TraceInfo, UtcTime};
+pub use value::{Array, DateTime, Decimal, FieldsOfPayload, Fit, NamedNumber, Names, Object, Value};

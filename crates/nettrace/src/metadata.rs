@@ -1,12 +1,13 @@
 //! Definitions of events.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::cursor::Cursor;
-use crate::fields::{self, Fields};
+use crate::fields::{self, Field, Fields};
 use crate::problem::Damage;
-use crate::runtime::Known;
+use crate::runtime::{Known, Schema};
 use crate::text::Utf16;
 
 /// What the stream says about one kind of event.
@@ -32,6 +33,8 @@ pub struct Metadata {
     pub fields: Fields,
     /// Which of the runtime's events this is: looked up once, here, so that no event compares names.
     pub(crate) known: Option<Known>,
+    /// What this crate knows of the event where the stream says nothing; looked up once, too.
+    pub(crate) schema: Option<&'static Schema>,
 }
 
 /// Opcode of an event that opens a span.
@@ -54,6 +57,25 @@ impl Metadata {
         }
     }
 
+    /// What to call the event: its name in the stream, else the runtime's name for it, else `Event(ID)`.
+    pub fn display_name(&self) -> Cow<'_, str> {
+        match self.schema {
+            _ if !self.name.is_empty() => Cow::Borrowed(&self.name),
+            Some(schema) => Cow::Borrowed(schema.name()),
+            None => Cow::Owned(format!("Event({})", self.event_id)),
+        }
+    }
+
+    /// The fields by which payloads are read: those the stream states, or for the runtime's own events, of which it states
+    /// none, those this crate knows; `None` when nothing is known.
+    pub fn payload_fields(&self) -> Option<&[Field]> {
+        match (&self.fields, self.schema) {
+            (Fields::Known(fields), _) if !fields.is_empty() => Some(fields),
+            (_, Some(schema)) => Some(schema.fields()),
+            _ => None,
+        }
+    }
+
     /// Reads the payload of a metadata blob. An unreadable field list leaves the rest of the definition usable.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, Damage> {
         let mut cursor = Cursor::new(payload);
@@ -68,6 +90,7 @@ impl Metadata {
             return Err(Damage::BadSize);
         }
         let known = Known::find(&provider, event_id);
+        let schema = Schema::find(&provider, event_id, version, &name);
         let mut metadata = Self {
             id,
             provider,
@@ -79,6 +102,7 @@ impl Metadata {
             stated_opcode: None,
             fields: Fields::Opaque,
             known,
+            schema,
         };
         if let Ok(fields) = fields::read_v1(&mut cursor, 0) {
             metadata.fields = Fields::Known(fields);

@@ -1,4 +1,4 @@
-//! Borrowed UTF-16 text.
+//! Borrowed text.
 
 use core::fmt;
 
@@ -10,6 +10,10 @@ use crate::problem::Damage;
 pub struct Utf16<'a>(&'a [u8]);
 
 impl<'a> Utf16<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
     /// The code units, two bytes each, least significant byte first.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.0
@@ -70,6 +74,45 @@ impl fmt::Display for Utf16<'_> {
 }
 
 impl fmt::Debug for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_string(), f)
+    }
+}
+
+/// Borrowed 8-bit text without its terminator; `to_string()` takes it as UTF-8, with U+FFFD for what is none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Utf8<'a>(&'a [u8]);
+
+impl<'a> Utf8<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes as they are.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Reads up to and including the terminator (one zero byte).
+    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Damage> {
+        let length = cursor.rest().iter().position(|byte| *byte == 0).ok_or(Damage::EndsEarly)?;
+        let text = cursor.take(length)?;
+        cursor.take(1)?;
+        Ok(Self(text))
+    }
+}
+
+impl fmt::Display for Utf8<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        self.0.utf8_chunks().try_for_each(|chunk| {
+            f.write_str(chunk.valid())?;
+            if chunk.invalid().is_empty() { Ok(()) } else { f.write_char(char::REPLACEMENT_CHARACTER) }
+        })
+    }
+}
+
+impl fmt::Debug for Utf8<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.to_string(), f)
     }

@@ -8,6 +8,7 @@ mod il_map;
 mod loader;
 mod method;
 mod process;
+mod schema;
 
 use crate::cursor::Cursor;
 use crate::event::Event;
@@ -18,6 +19,8 @@ pub use il_map::{IlOffset, MethodIlMap};
 pub use loader::{AssemblyEvent, AssemblyFlags, DomainModuleEvent, ModuleEvent, ModuleFlags, PdbSignature};
 pub use method::{JittingStarted, MethodEvent, MethodFlags, MethodNames, Tier};
 pub use process::{RuntimeInformation, RuntimeVersion, SampleType, Sku};
+
+pub(crate) use schema::Schema;
 
 /// Provider of the runtime's events.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
