@@ -5,6 +5,7 @@ mod corpus;
 mod damage;
 mod loss;
 mod oracle;
+mod order;
 mod runtime;
 mod seen;
 mod stream;
