@@ -6,6 +6,7 @@ mod damage;
 mod loss;
 mod oracle;
 mod recorded;
+mod order;
 mod runtime;
 mod scratch;
 mod seen;
