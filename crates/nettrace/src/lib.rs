@@ -63,6 +63,7 @@ pub mod runtime;
 mod sequence;
 mod stack;
 mod summary;
+pub mod survey;
 mod text;
 mod trace;
 mod value;

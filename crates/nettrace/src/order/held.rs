@@ -16,7 +16,9 @@ pub(super) struct HeldEvent {
     thread: u64,
     capture_thread: u64,
     offset: u64,
-    stack: Option<(u64, PointerSize)>,
+    /// Serial number of its stack.
+    stack: Option<u64>,
+    pointer_size: PointerSize,
     sequence: u32,
     processor: u32,
     stack_id: u32,
@@ -40,7 +42,8 @@ impl HeldEvent {
             thread: header.thread,
             capture_thread: header.capture_thread,
             offset: event.offset,
-            stack: event.stack.map(|stack| (stack.serial(), stack.pointer_size())),
+            stack: event.stack.map(|stack| stack.serial()),
+            pointer_size: event.pointer_size,
             sequence: header.sequence,
             processor: header.processor,
             stack_id: header.stack_id,
@@ -89,8 +92,9 @@ impl HeldEvent {
             activity,
             related_activity,
         };
-        let stack = self.stack.map(|(serial, pointer_size)| Stack::from_bytes(serial, stack, pointer_size));
-        with(Event { header: &header, metadata, stack, payload, offset: self.offset });
+        let pointer_size = self.pointer_size;
+        let stack = self.stack.map(|serial| Stack::from_bytes(serial, stack, pointer_size));
+        with(Event { header: &header, metadata, stack, payload, offset: self.offset, pointer_size });
     }
 }
 
