@@ -124,8 +124,10 @@ pub(crate) fn warn(path: &Path, summary: &Summary) {
         warn(&format!("not all of it can be read: {}", unreadable.join(", ")));
     }
     if summary.loss.lost > 0 || summary.loss.unknown > 0 {
-        let unknown = if summary.loss.unknown > 0 { " at least" } else { "" };
-        warn(&format!("the runtime dropped{unknown} {} events: its buffer was full", summary.loss.lost));
+        let at_least = if summary.loss.unknown > 0 { "at least " } else { "" };
+        // Events in blocks that could not be read are missing in the same way.
+        let why = if unreadable.is_empty() { ": its buffer was full" } else { ", or they are in what cannot be read" };
+        warn(&format!("the runtime dropped {at_least}{} events{why}", summary.loss.lost));
     }
 }
 
