@@ -39,8 +39,10 @@ const WORKLOADS: &[Workload] = &[
     Workload { name: "ManyMethods", about: "many small methods made at run time", kind: Kind::Program },
     Workload { name: "Spawner", about: "a process with two busy .NET children", kind: Kind::Program },
     Workload { name: "Prepares", about: "makes ready most methods of the libraries", kind: Kind::Program },
+    Workload { name: "Happens", about: "one kind of event of the runtime, again and again", kind: Kind::Program },
     Workload { name: "Hook", about: "startup hook that runs a workload in a single-file host", kind: Kind::Library },
     Workload { name: "Oracle", about: "prints what TraceEvent reads in a .nettrace file", kind: Kind::Oracle },
+    Workload { name: "Stacks", about: "sums up what TraceLog makes of a .nettrace file", kind: Kind::Oracle },
     Workload { name: "Reading", about: "how long TraceEvent reads a rundown", kind: Kind::Oracle },
     Workload { name: ROSLYN_DRIVER, about: "compiles a C# file with Roslyn", kind: Kind::Program },
     Workload {

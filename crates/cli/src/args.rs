@@ -31,6 +31,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Write a recording in another format.
     Convert(ConvertArguments),
+    /// Tell what a trace of runtime events (.nettrace) holds and what it can be used for.
+    Info(InfoArguments),
+    /// List the events of a trace (.nettrace), in the order of time.
+    Events(EventsArguments),
     /// List the precompiled methods of an image, or the images of a program or of a running process.
     Images(ImagesArguments),
 }
@@ -138,6 +142,61 @@ pub(crate) struct ConvertArguments {
     /// on standard output.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: PathBuf,
+}
+
+/// Which trace to tell of.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  strata info app.nettrace\n  strata info app.nettrace --json\n\n\
+                  A trace that is cut or damaged is told of as far as it can be read, with a warning and exit code 0."
+)]
+pub(crate) struct InfoArguments {
+    /// The trace; - for standard input.
+    pub(crate) file: PathBuf,
+    /// JSON with units in its field names, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which events to list.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  strata events app.nettrace --name GCStart --name GCEnd\n  \
+                  strata events app.nettrace --provider System.Runtime --json\n  \
+                  strata events app.nettrace --thread 4242 --from 1.5s --to 2s --stacks\n\n\
+                  Times count from the start of the trace. strata info lists the providers, events and threads of a trace.\n\
+                  A trace that is cut or damaged is listed as far as it can be read, with a warning and exit code 0."
+)]
+pub(crate) struct EventsArguments {
+    /// The trace; - for standard input.
+    pub(crate) file: PathBuf,
+    /// Only events of this provider, by its whole name; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Vec<String>,
+    /// Only events of this name; may be given several times.
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) name: Vec<String>,
+    /// Only events of this thread, by the id it had in the traced process; may be given several times.
+    #[arg(long, value_name = "TID")]
+    pub(crate) thread: Vec<u64>,
+    /// Only events from this time of the trace on: `1.5s`, `200ms`.
+    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
+    pub(crate) from: Option<Duration>,
+    /// Only events before this time of the trace.
+    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
+    pub(crate) to: Option<Duration>,
+    /// At most so many events.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+    /// The addresses of each event's stack as well, innermost first.
+    #[arg(long)]
+    pub(crate) stacks: bool,
+    /// JSON, one object a line, with units in its field names.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Comma-separated values, the fields of each event as a JSON object.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
 }
 
 /// What to list.

@@ -11,6 +11,17 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a time such as 30s, 1m30s or 00:00:00:30 is wanted".to_owned())
 }
 
+/// Reads a moment of a trace, counted from its start: like a duration, but with fractions (`1.5s`), and zero is one.
+pub(crate) fn parse_moment(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("us", 0.000_001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
+    let seconds = units.into_iter().find_map(|(unit, scale)| {
+        let number = text.strip_suffix(unit).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
+        number.parse().ok().map(|number: f64| number * scale)
+    });
+    let moment = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    moment.or_else(|| parse(text).ok()).ok_or_else(|| "a time such as 1.5s, 200ms or 1m30s is wanted".to_owned())
+}
+
 fn by_colons(text: &str) -> Option<Duration> {
     let fields: Vec<u64> = text.split(':').map(|field| field.parse().ok()).collect::<Option<_>>()?;
     let [days, hours, minutes, seconds] = *fields.as_slice() else { return None };
@@ -43,6 +54,22 @@ fn by_units(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_have_fractions() {
+        let check = |text, seconds: Option<f64>| {
+            assert_eq!(parse_moment(text).ok(), seconds.map(Duration::from_secs_f64), "{text:?}");
+        };
+        check("1.5s", Some(1.5));
+        check("200ms", Some(0.2));
+        check("0.25", Some(0.25));
+        check("0", Some(0.0));
+        check("7us", Some(0.000_007));
+        check("1m30s", Some(90.0));
+        for wrong in ["", "s", ".", "-1s", "1e3", "inf", "1.5.5s", "1,5s"] {
+            check(wrong, None);
+        }
+    }
 
     #[test]
     fn times_are_read_as_people_write_them() {

@@ -5,8 +5,10 @@
 mod args;
 mod convert;
 mod durations;
+mod events;
 mod failure;
 mod images;
+mod info;
 mod load;
 mod output;
 mod ps;
@@ -15,6 +17,7 @@ mod report;
 mod say;
 mod signals;
 mod status;
+mod trace;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -43,6 +46,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Events(arguments) => events::run(&arguments),
         Command::Images(arguments) => images::run(&arguments),
     }
 }

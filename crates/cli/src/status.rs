@@ -90,11 +90,45 @@ impl StatusLine {
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
-            // Back to the line's start, and everything on it away.
-            let _ = io::stderr().write_all(b"\r\x1b[2K");
+            let _ = io::stderr().write_all(CLEAR);
         }
     }
 }
+
+/// Tells at a terminal how far the reading of something large has come.
+pub(crate) struct ReadingLine {
+    live: bool,
+    shown: bool,
+    last: Instant,
+    whole: Option<u64>,
+}
+
+impl ReadingLine {
+    /// Of so many bytes, where that is known.
+    pub(crate) fn new(whole: Option<u64>) -> Self {
+        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now(), whole }
+    }
+
+    pub(crate) fn reached(&mut self, count: u64) {
+        if !self.live || self.last.elapsed() < LIVE_EVERY {
+            return;
+        }
+        self.last = Instant::now();
+        let of_all = self.whole.map(|whole| format!(" of {}", bytes(whole))).unwrap_or_default();
+        self.clear();
+        self.shown = true;
+        let _ = io::stderr().write_all(format!("reading: {}{of_all}", bytes(count)).as_bytes());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = io::stderr().write_all(CLEAR);
+        }
+    }
+}
+
+/// Back to the line's start, and everything on it away.
+const CLEAR: &[u8] = b"\r\x1b[2K";
 
 /// Counts in one line.
 pub(crate) fn describe(status: &Status) -> String {

@@ -32,7 +32,8 @@
 //!   block where the stream still says where that is. Nothing panics on hostile bytes, and no allocation is larger than
 //!   the bytes present justify.
 //! - Events the *runtime* dropped show as [`Item::Gap`] and in [`Loss`].
-//! - Items come in stream order. Events of one capture thread are in time order, those of different threads are not.
+//! - Items come in stream order. Events of one capture thread are in time order, those of different threads are not:
+//!   [`order`] puts them in one order.
 //! - Times are ticks of the stream's clock ([`TraceInfo::ticks_per_second`]); on Linux these are `CLOCK_MONOTONIC`
 //!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
 //!
@@ -56,11 +57,13 @@ mod framing;
 mod header;
 mod loss;
 mod metadata;
+pub mod order;
 mod problem;
 pub mod runtime;
 mod sequence;
 mod stack;
 mod summary;
+pub mod survey;
 mod text;
 mod trace;
 mod value;

@@ -65,6 +65,21 @@ impl<'a> Stack<'a> {
         self.len() == 0
     }
 
+    /// The addresses as they stand in the stream, of the traced process' pointer size each.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Size of each address.
+    pub fn pointer_size(&self) -> PointerSize {
+        self.pointer_size
+    }
+
+    /// A stack that was copied to another place.
+    pub(crate) fn from_bytes(serial: u64, bytes: &'a [u8], pointer_size: PointerSize) -> Self {
+        Self { serial, bytes, pointer_size }
+    }
+
     /// The addresses, leaf first.
     pub fn addresses(&self) -> impl DoubleEndedIterator<Item = Avma> + ExactSizeIterator + 'a {
         let pointer_size = self.pointer_size;

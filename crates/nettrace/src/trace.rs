@@ -55,6 +55,14 @@ impl TraceInfo {
         Ok(info)
     }
 
+    /// Nanoseconds from the start of the trace ([`TraceInfo::sync_ticks`]) to a time of this stream; below zero for an earlier
+    /// one.
+    pub fn since_start_ns(&self, ticks: u64) -> i128 {
+        let distance = i128::from(ticks).saturating_sub(i128::from(self.sync_ticks));
+        let scaled = distance.saturating_mul(1_000_000_000);
+        scaled.checked_div(i128::from(self.ticks_per_second)).unwrap_or(0)
+    }
+
     /// A time of this stream as nanoseconds of its own clock (on Linux: of `CLOCK_MONOTONIC`), saturating.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         if self.ticks_per_second == 1_000_000_000 {

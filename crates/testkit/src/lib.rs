@@ -3,8 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+mod corpus;
 pub mod image;
 pub mod live;
 pub mod nettrace;
 pub mod perfdata;
 pub mod profile;
+
+pub use corpus::corpus;

@@ -15,5 +15,6 @@ mod ps;
 mod scene;
 mod stacks;
 mod support;
+mod traces;
 mod truth;
 mod workload;

@@ -126,12 +126,42 @@ fn sections_are_as_known() {
     );
     check(
         ImageSet::Net8,
+        "System.Private.CoreLib",
+        0xc7_ce00,
+        [
+            (".text", [0x1_0200, 0x93_e77c, 0x200, 0x93_e800]),
+            (".data", [0x96_ea00, 0x2e_430a, 0x93_ea00, 0x2e_4400]),
+            (".reloc", [0xc7_2e00, 0xa000, 0xc2_2e00, 0xa000]),
+        ],
+    );
+    check(
+        ImageSet::Net8,
         "System.Linq",
         0xc_ee00,
         [
             (".text", [0x1_0200, 0x5_865c, 0x200, 0x5_8800]),
             (".data", [0x8_8a00, 0x2_52b1, 0x5_8a00, 0x2_5400]),
             (".reloc", [0xc_de00, 0xef0, 0x7_de00, 0x1000]),
+        ],
+    );
+    check(
+        ImageSet::Net9Loose,
+        "System.Private.CoreLib",
+        0xe7_6400,
+        [
+            (".text", [0x1_0200, 0xab_ba8c, 0x200, 0xab_bc00]),
+            (".data", [0xae_be00, 0x35_f34e, 0xab_be00, 0x35_f400]),
+            (".reloc", [0xe6_b200, 0xb0cc, 0xe1_b200, 0xb200]),
+        ],
+    );
+    check(
+        ImageSet::Net10Compressed,
+        "System.Private.CoreLib",
+        0xf2_8c00,
+        [
+            (".text", [0x1_0200, 0xb4_c064, 0x200, 0xb4_c200]),
+            (".data", [0xb7_c400, 0x38_12bf, 0xb4_c400, 0x38_1400]),
+            (".reloc", [0xf1_d800, 0xb3f4, 0xec_d800, 0xb400]),
         ],
     );
     check(

@@ -18,6 +18,19 @@ pub(crate) fn corpus() -> Option<PathBuf> {
     None
 }
 
+/// Name and bytes of each real stream.
+pub(crate) fn files() -> Vec<(String, Vec<u8>)> {
+    let Some(folder) = corpus() else { return Vec::new() };
+    let mut files: Vec<_> = std::fs::read_dir(folder.join("nettrace"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "nettrace"))
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
+        .collect();
+    files.sort_unstable();
+    files
+}
+
 /// The value behind `key=` in a line of the list, up to the next space outside of braces.
 fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let start = line.find(&format!(" {key}="))? + key.len() + 2;

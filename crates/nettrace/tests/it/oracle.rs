@@ -1,31 +1,14 @@
 //! What the JIT's maps hold, against the runtime's makers' own reader.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use strata_nettrace::runtime::{IlOffset, Occasion, RuntimeEvent};
 use strata_nettrace::{Decoder, Item};
 use strata_testkit::live::{self, IlMap, Running, Runtime, Until};
 
+use crate::scratch::Scratch;
+
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// A folder that goes away.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left over lies below the build's own folder.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The numbers that events have for an offset into IL.
 fn number(offset: IlOffset) -> u32 {
@@ -59,15 +42,11 @@ fn maps_are_those_that_traceevent_reads() {
     for runtime in Runtime::all() {
         let scratch = Scratch::new(runtime.name());
         let mut told = runtime.command("ManyMethods", ["50", "0.2"]).unwrap_or_else(|missing| panic!("{missing}"));
-        told.current_dir(&scratch.0);
-        for prefix in ["DOTNET_", "COMPlus_"] {
-            told.env(format!("{prefix}EnableEventPipe"), "1")
-                .env(format!("{prefix}EventPipeConfig"), "Microsoft-Windows-DotNETRuntime:0x20010:5");
-        }
+        live::traced(&mut told, scratch.folder(), "Microsoft-Windows-DotNETRuntime:0x20010:5");
         let running =
             Running::start(told, Until::Ready, LIMIT).unwrap_or_else(|failure| panic!("{runtime}: {failure}"));
         assert!(running.wait(LIMIT).unwrap().status.success(), "{runtime}");
-        let file = std::fs::read_dir(&scratch.0).unwrap().next().unwrap().unwrap().path();
+        let file = scratch.trace();
 
         let (mut ours, listed) = maps(&std::fs::read(&file).unwrap());
         let mut theirs = live::oracle(&file).unwrap_or_else(|failure| panic!("{runtime}: {failure}")).maps;

@@ -56,7 +56,7 @@ impl MappedImage {
 /// The images of a process that have executable pages, by rising base. The process must be one that this one may inspect.
 ///
 /// # Errors
-/// When its mappings or its memory cannot be read.
+/// When its mappings cannot be read, or its memory not at all.
 pub fn mapped_images(pid: u32) -> io::Result<Vec<MappedImage>> {
     let memory = File::open(format!("/proc/{pid}/mem"))?;
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
@@ -78,7 +78,7 @@ pub fn mapped_images(pid: u32) -> io::Result<Vec<MappedImage>> {
             lowest = header_in(before, code, &memory).or(lowest);
         }
         if let Some(image) = lowest {
-            found.push(image.with_bytes(&mappings, &memory)?);
+            found.push(image.with_bytes(&mappings, &memory));
         }
     }
     Ok(found)
@@ -118,19 +118,22 @@ fn image_size(bytes: &[u8]) -> Option<u32> {
 }
 
 impl MappedImage {
-    fn with_bytes(mut self, mappings: &[Mapping], memory: &File) -> io::Result<MappedImage> {
+    fn with_bytes(mut self, mappings: &[Mapping], memory: &File) -> MappedImage {
         if let Source::Memory(bytes) = &mut self.source {
             bytes.resize(self.size as usize, 0);
             let end = self.base.0 + u64::from(self.size);
             for mapping in mappings.iter().filter(|mapping| mapping.access.starts_with('r')) {
                 let (from, to) = (mapping.start.max(self.base.0), mapping.end.min(end));
                 if from < to {
-                    let range = (from - self.base.0) as usize..(to - self.base.0) as usize;
-                    memory.read_exact_at(&mut bytes[range], from)?;
+                    let range = &mut bytes[(from - self.base.0) as usize..(to - self.base.0) as usize];
+                    // The process runs on: what it unmapped since is not mapped.
+                    if memory.read_exact_at(range, from).is_err() {
+                        range.fill(0);
+                    }
                 }
             }
         }
-        Ok(self)
+        self
     }
 }
 

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 pub use images::{ImageSet, Images};
 pub use jitdump::{DumpFailure, Jitted, LoadedImage, jitdump, perfinfo};
 pub use mapped::{MappedImage, Source, mapped_images};
-pub use oracle::{EventCount, IlMap, Method, OracleFailure, Reading, oracle};
+pub use oracle::{EventCount, IlMap, Method, OracleFailure, Reading, Summed, oracle, trace_log};
 pub use running::{Finished, Running, StartFailure, Until, WaitFailure};
-pub use runtime::Runtime;
+pub use runtime::{Runtime, traced};
 pub use shares::{KernelTimes, Truth, truths};
 pub use tools::{profiler_cli, speedscope_schema, validate_json};
 

@@ -1,5 +1,6 @@
 //! What TraceEvent, the .NET team's own reader, finds in a .nettrace file.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -65,6 +66,37 @@ pub struct IlMap {
     pub entries: Vec<(u32, u32)>,
 }
 
+/// All events of one kind, summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summed {
+    /// How many events.
+    pub events: u64,
+    /// How many of them have a stack.
+    pub stacks: u64,
+    /// How many frames these stacks have.
+    pub frames: u64,
+    /// The hashes of all events, added up wrapping around: see [`Summed::add`].
+    pub sum: u64,
+}
+
+impl Summed {
+    /// Adds an event. Its hash is FNV-1a over its thread as eight bytes, its payload, and the addresses of its stack from the
+    /// leaf on as eight bytes each; all least significant byte first.
+    pub fn add(&mut self, thread: u64, payload: &[u8], stack: Option<&[u64]>) {
+        let hash = |hash: u64, bytes: &[u8]| {
+            bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+        };
+        let mut value = hash(hash(0xcbf2_9ce4_8422_2325, &thread.to_le_bytes()), payload);
+        for address in stack.unwrap_or_default() {
+            value = hash(value, &address.to_le_bytes());
+        }
+        self.events += 1;
+        self.stacks += u64::from(stack.is_some());
+        self.frames += stack.map_or(0, |stack| stack.len() as u64);
+        self.sum = self.sum.wrapping_add(value);
+    }
+}
+
 /// Why the oracle has no answer.
 #[derive(Debug)]
 pub enum OracleFailure {
@@ -100,17 +132,53 @@ impl Reading {
 /// # Errors
 /// [`OracleFailure`]. A file that TraceEvent cannot read to its end is no error: see [`Reading::error`].
 pub fn oracle(file: &Path) -> Result<Reading, OracleFailure> {
-    let command = Runtime::Net8.command("Oracle", [file]).map_err(OracleFailure::Missing)?;
-    let running = Running::start(command, Until::Started, LIMIT).map_err(OracleFailure::Start)?;
-    let finished = running.wait(LIMIT).map_err(OracleFailure::Wait)?;
-    if !finished.status.success() {
-        return Err(OracleFailure::Failed { stderr: finished.stderr });
-    }
     let mut reading = Reading::default();
-    for line in finished.stdout {
+    for line in asked("Oracle", &[file])? {
         reading.add(&line).ok_or(OracleFailure::Line(line))?;
     }
     Ok(reading)
+}
+
+/// Has TraceEvent convert `file` to a TraceLog in the folder `scratch`, on .NET 8, and sums up the events of each kind: by
+/// provider and id.
+///
+/// # Errors
+/// [`OracleFailure`], also when TraceEvent cannot read the file to its end.
+pub fn trace_log(file: &Path, scratch: &Path) -> Result<BTreeMap<(String, u32), Summed>, OracleFailure> {
+    let mut kinds = BTreeMap::new();
+    for line in asked("Stacks", &[file, &scratch.join("converted.etlx")])? {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let kind = match fields[..] {
+            ["took", _] => continue,
+            [provider, id, events, stacks, frames, sum] => summed(provider, [id, events, stacks, frames], sum),
+            _ => None,
+        };
+        let (kind, summed) = kind.ok_or(OracleFailure::Line(line))?;
+        kinds.insert(kind, summed);
+    }
+    Ok(kinds)
+}
+
+fn summed(provider: &str, counts: [&str; 4], sum: &str) -> Option<((String, u32), Summed)> {
+    let [id, events, stacks, frames] = counts;
+    let summed = Summed {
+        events: events.parse().ok()?,
+        stacks: stacks.parse().ok()?,
+        frames: frames.parse().ok()?,
+        sum: u64::from_str_radix(sum, 16).ok()?,
+    };
+    Some(((provider.to_owned(), id.parse().ok()?), summed))
+}
+
+/// What one of the programs around TraceEvent prints.
+fn asked(program: &str, arguments: &[&Path]) -> Result<Vec<String>, OracleFailure> {
+    let command = Runtime::Net8.command(program, arguments).map_err(OracleFailure::Missing)?;
+    let running = Running::start(command, Until::Started, LIMIT).map_err(OracleFailure::Start)?;
+    let finished = running.wait(LIMIT).map_err(OracleFailure::Wait)?;
+    match finished.status.success() {
+        true => Ok(finished.stdout),
+        false => Err(OracleFailure::Failed { stderr: finished.stderr }),
+    }
 }
 
 impl Reading {

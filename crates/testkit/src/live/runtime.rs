@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Missing, folder, installed, workload};
@@ -121,6 +121,20 @@ impl Runtime {
         }
         command.args(arguments);
         Ok(command)
+    }
+}
+
+/// Has a command's runtime write a trace of these providers into the folder it runs in, from its start to its end: `providers`
+/// is `NAME:KEYWORDS:LEVEL[:ARGUMENTS]`, several with commas between, keywords in hexadecimal. What the trace is called differs
+/// between runtimes; it is the only `.nettrace` file.
+pub fn traced(command: &mut Command, folder: &Path, providers: &str) {
+    // .NET Core 3.1.23 crashes when it is told another place than the working folder.
+    command.current_dir(folder);
+    for prefix in ["DOTNET_", "COMPlus_"] {
+        command
+            .env(format!("{prefix}EnableEventPipe"), "1")
+            .env(format!("{prefix}EventPipeConfig"), providers)
+            .env(format!("{prefix}EventPipeOutputStreaming"), "1");
     }
 }
 

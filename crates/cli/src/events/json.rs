@@ -1,0 +1,126 @@
+//! Events as JSON, one object a line.
+
+use super::{Stacks, Told};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use std::cell::RefCell;
+use std::io::{self, Write};
+use strata_nettrace::{Event, FieldsOfPayload, Fit, Value};
+
+pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Line(told)).map_err(io::Error::from)?;
+    out.write_all(b"\n")
+}
+
+/// The fields of an event as a JSON object.
+pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<String> {
+    serde_json::to_string(&OfFields(RefCell::new(event.fields())))
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How a payload differs from its description, or `None`.
+pub(super) fn misfit(event: &Event<'_>) -> Option<(&'static str, Option<usize>)> {
+    match event.fields().fit() {
+        Fit::Whole => None,
+        Fit::Longer { at } => Some(("longer than described", Some(at))),
+        Fit::Short { at } => Some(("shorter than described", Some(at))),
+        Fit::Opaque => Some(("not described", None)),
+    }
+}
+
+struct Line<'a>(&'a Told<'a, 'a>);
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Told { event, time_ns, stacks } = self.0;
+        let (header, metadata) = (event.header, event.metadata);
+        let mut line = serializer.serialize_map(None)?;
+        line.serialize_entry("time_ns", time_ns)?;
+        line.serialize_entry("thread", &header.thread)?;
+        if header.capture_thread != header.thread {
+            line.serialize_entry("written_by_thread", &header.capture_thread)?;
+        }
+        line.serialize_entry("provider", &metadata.provider)?;
+        line.serialize_entry("event", &metadata.display_name())?;
+        line.serialize_entry("id", &metadata.event_id)?;
+        line.serialize_entry("version", &metadata.version)?;
+        line.serialize_entry("opcode", &metadata.opcode())?;
+        line.serialize_entry("level", &metadata.level)?;
+        line.serialize_entry("keywords", &metadata.keywords)?;
+        if let Some(activity) = header.activity() {
+            line.serialize_entry("activity", &activity.to_string())?;
+        }
+        if let Some(activity) = header.related_activity() {
+            line.serialize_entry("related_activity", &activity.to_string())?;
+        }
+        line.serialize_entry("fields", &OfFields(RefCell::new(event.fields())))?;
+        if let Some((problem, at)) = misfit(event) {
+            line.serialize_entry("payload_problem", problem)?;
+            line.serialize_entry("payload_problem_at", &at)?;
+            line.serialize_entry("payload", &hexadecimal(event.payload))?;
+        }
+        if *stacks == Stacks::Shown {
+            let stack: Vec<String> =
+                event.stack.iter().flat_map(|stack| stack.addresses()).map(|address| address.to_string()).collect();
+            line.serialize_entry("stack", &stack)?;
+        }
+        line.end()
+    }
+}
+
+/// Fields are read as they are written; serialising takes a shared reference.
+struct OfFields<'a>(RefCell<FieldsOfPayload<'a>>);
+
+impl Serialize for OfFields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0.borrow_mut().by_ref() {
+            match value {
+                // Event sources wrap what they are handed as one object into an object without a name.
+                Value::Object(wrapped) if name.is_empty() => {
+                    for (name, value) in wrapped.iter() {
+                        map.serialize_entry(name, &OfValue(value))?;
+                    }
+                }
+                _ => map.serialize_entry(name, &OfValue(value))?,
+            }
+        }
+        map.end()
+    }
+}
+
+struct OfValue<'a>(Value<'a>);
+
+impl Serialize for OfValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Value::Boolean(value) => serializer.serialize_bool(*value),
+            Value::Signed(value) => serializer.serialize_i64(*value),
+            Value::Unsigned(value) => serializer.serialize_u64(*value),
+            // Not a number is null in JSON.
+            Value::Single(value) => serializer.serialize_f32(*value),
+            Value::Double(value) => serializer.serialize_f64(*value),
+            Value::Bytes(bytes) => serializer.serialize_str(&hexadecimal(bytes)),
+            Value::Array(array) => {
+                let mut sequence = serializer.serialize_seq(Some(array.len()))?;
+                for value in array.iter() {
+                    sequence.serialize_element(&OfValue(value))?;
+                }
+                sequence.end()
+            }
+            Value::Object(object) => {
+                let mut map = serializer.serialize_map(Some(object.len()))?;
+                for (name, value) in object.iter() {
+                    map.serialize_entry(name, &OfValue(value))?;
+                }
+                map.end()
+            }
+            // Everything that has one way to be written: text, names of numbers, addresses, times, ids.
+            other => serializer.collect_str(other),
+        }
+    }
+}

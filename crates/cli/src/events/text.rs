@@ -1,0 +1,68 @@
+//! Events as lines for reading.
+
+use super::{Stacks, Told};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use strata_digest::visible;
+use strata_nettrace::{Fit, Value};
+
+/// Bytes of a payload that a line shows when nothing describes them.
+const SHOWN: usize = 64;
+
+/// Seconds since the trace began, thread, provider and name, fields.
+pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
+    let Told { event, time_ns, stacks } = told;
+    let sign = if *time_ns < 0 { "-" } else { "" };
+    let microseconds = time_ns.unsigned_abs() / 1000;
+    let time = format!("{sign}{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000);
+    let mut line = format!(
+        "{time:>13} {:>8} {}/{}",
+        event.header.thread,
+        visible(&event.metadata.provider),
+        visible(&event.metadata.display_name())
+    );
+    let mut fields = event.fields();
+    for (name, value) in fields.by_ref() {
+        // Writing to a text cannot fail.
+        let _ = match value {
+            // A wrapper without a name says nothing.
+            Value::Object(wrapped) if name.is_empty() => write!(line, " {}", visible(&wrapped.to_string())),
+            value => write!(line, " {}={}", visible(name), shown(&value)),
+        };
+    }
+    let payload = fields.bytes();
+    let note = match fields.fit() {
+        Fit::Whole => String::new(),
+        Fit::Longer { at } => format!(" (+{})", hexadecimal(payload.get(at..).unwrap_or_default())),
+        Fit::Short { at } => format!(" (no field fits at byte {at} of {})", hexadecimal(payload)),
+        Fit::Opaque => format!(" ({})", hexadecimal(payload)),
+    };
+    line.push_str(&note);
+    writeln!(out, "{line}")?;
+    if *stacks == Stacks::Shown {
+        for address in event.stack.iter().flat_map(|stack| stack.addresses()) {
+            writeln!(out, "{:>23} {address}", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// A value whose end can be seen.
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Char(_) | Value::Utf16(_) | Value::Utf8(_) => format!("{:?}", value.to_string()),
+        Value::Bytes(bytes) => hexadecimal(bytes),
+        other => visible(&other.to_string()).into_owned(),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = "0x".to_owned();
+    for byte in bytes.iter().take(SHOWN) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    if bytes.len() > SHOWN {
+        let _ = write!(text, "... {} bytes", bytes.len());
+    }
+    text
+}

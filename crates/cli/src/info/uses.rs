@@ -1,0 +1,93 @@
+//! What a trace can be used for.
+
+use super::Info;
+use strata_nettrace::runtime::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROVIDER};
+
+/// A question that a trace can answer, or why it cannot.
+pub(super) struct Use {
+    /// The question, in two words.
+    pub(super) what: &'static str,
+    /// Events that answer it.
+    pub(super) events: u64,
+    /// The command that shows the answer; without events, what would have to be recorded.
+    pub(super) how: &'static str,
+}
+
+/// All questions, whether or not the trace answers them.
+pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
+    let count = |provider: &str, ids: &[u32]| {
+        let kinds = info.kinds.iter().filter(|kind| *kind.provider == *provider && ids.contains(&kind.event_id));
+        kinds.map(|kind| kind.events).sum::<u64>()
+    };
+    let of_all = |name: &str| info.kinds.iter().filter(|kind| *kind.name == *name).map(|kind| kind.events).sum::<u64>();
+    let either = |events: u64, with: &'static str, without: &'static str| if events > 0 { with } else { without };
+    let runtime = |ids: &[u32]| count(RUNTIME_PROVIDER, ids);
+    let samples = count(SAMPLE_PROVIDER, &[0]);
+    let names = runtime(&[143]) + count(RUNDOWN_PROVIDER, &[143, 144]);
+    let collections = runtime(&[1]);
+    let allocations = runtime(&[10, 303]);
+    let exceptions = runtime(&[80]);
+    let contention = runtime(&[81]);
+    let counters = of_all("EventCounters");
+    vec![
+        Use {
+            what: "thread time",
+            events: samples,
+            how: either(
+                samples,
+                "strata report FILE",
+                "no samples: the provider Microsoft-DotNETCore-SampleProfiler was not on",
+            ),
+        },
+        Use {
+            what: "method names",
+            events: names,
+            how: either(
+                names,
+                "used by strata report",
+                "no methods: the list at the end is missing, so frames stay addresses; stop the session in an orderly way",
+            ),
+        },
+        Use {
+            what: "collections",
+            events: collections,
+            how: either(
+                collections,
+                "strata events FILE --name GCStart",
+                "no GC events: Microsoft-Windows-DotNETRuntime was on without keyword 0x1",
+            ),
+        },
+        Use {
+            what: "allocations",
+            events: allocations,
+            how: either(
+                allocations,
+                "strata events FILE --name GCAllocationTick --name AllocationSampled",
+                "no allocation samples: keyword 0x1 at level 5, or 0x80000000000 from .NET 10 on",
+            ),
+        },
+        Use {
+            what: "exceptions",
+            events: exceptions,
+            how: either(exceptions, "strata events FILE --name ExceptionThrown", "none was thrown, or keyword 0x8000 was off"),
+        },
+        Use {
+            what: "contention",
+            events: contention,
+            how: either(
+                contention,
+                "strata events FILE --name ContentionStart --name ContentionStop",
+                "no lock was waited for, or keyword 0x4000 was off",
+            ),
+        },
+        Use {
+            what: "counters",
+            events: counters,
+            how: either(
+                counters,
+                "strata events FILE --name EventCounters --json",
+                "no counters: System.Runtime with EventCounterIntervalSec=1 gives them",
+            ),
+        },
+    ]
+}

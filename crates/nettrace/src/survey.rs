@@ -1,0 +1,163 @@
+//! What a stream holds, counted.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::event::{Event, Item};
+use crate::metadata::Metadata;
+use crate::runtime::{Known, RuntimeEvent, RuntimeVersion};
+
+/// Provider of the event that tells of the traced process.
+const PROCESS_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
+
+/// Counts what a stream holds, item by item: kinds of events, threads, and what the runtime says about itself.
+///
+/// Memory grows with the distinct kinds and threads.
+#[derive(Default)]
+pub struct Survey {
+    /// What the runtime and the process say about themselves.
+    about: About,
+    /// By the stream's id of the definition.
+    definitions: FxHashMap<u32, usize>,
+    kinds: Vec<Kind>,
+    /// The definition of the event before: most events are like it.
+    last: Option<(u32, usize)>,
+    threads: FxHashMap<u64, u64>,
+    last_thread: Option<(u64, u64)>,
+}
+
+/// What the runtime and the process say about themselves; all texts as the stream has them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct About {
+    /// Version of the runtime.
+    pub runtime: Option<RuntimeVersion>,
+    /// The file of the runtime.
+    pub runtime_path: Option<String>,
+    /// How the process was started.
+    pub command_line: Option<String>,
+    /// Operating system, such as `Linux`.
+    pub operating_system: Option<String>,
+    /// Architecture, such as `x64`.
+    pub architecture: Option<String>,
+}
+
+/// Events of one kind: of one provider, id and name, whatever their version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// Name of the provider.
+    pub provider: Box<str>,
+    /// Id within the provider.
+    pub event_id: u32,
+    /// Name as [`Metadata::display_name`] has it.
+    pub name: Box<str>,
+    /// How many there are.
+    pub events: u64,
+    /// How many of them have a stack.
+    pub with_stack: u64,
+    /// Bytes of their payloads.
+    pub payload_bytes: u64,
+}
+
+impl Survey {
+    /// Takes the next item of the stream.
+    pub fn take(&mut self, item: &Item<'_>) {
+        let Item::Event(event) = item else { return };
+        let index = match self.last {
+            Some((id, index)) if id == event.metadata.id => index,
+            _ => self.index_of(event),
+        };
+        if let Some(kind) = self.kinds.get_mut(index) {
+            kind.events = kind.events.saturating_add(1);
+            kind.with_stack = kind.with_stack.saturating_add(u64::from(event.stack.is_some()));
+            kind.payload_bytes = kind.payload_bytes.saturating_add(event.payload.len() as u64);
+        }
+        match &mut self.last_thread {
+            Some((thread, count)) if *thread == event.header.thread => *count = count.saturating_add(1),
+            _ => {
+                self.settle_thread();
+                self.last_thread = Some((event.header.thread, 1));
+            }
+        }
+    }
+
+    #[cold]
+    fn index_of(&mut self, event: &Event<'_>) -> usize {
+        let id = event.metadata.id;
+        let index = match self.definitions.get(&id) {
+            Some(index) => *index,
+            None => {
+                let index = self.kind_of(event.metadata);
+                self.definitions.insert(id, index);
+                index
+            }
+        };
+        self.last = Some((id, index));
+        if matches!(event.metadata.known, Some(Known::Information(_))) || *event.metadata.provider == *PROCESS_PROVIDER {
+            self.about.read(event);
+        }
+        index
+    }
+
+    /// The kind that a definition belongs to: versions of one event have definitions of their own.
+    fn kind_of(&mut self, metadata: &Metadata) -> usize {
+        let name = metadata.display_name();
+        let is_same = |kind: &Kind| {
+            kind.event_id == metadata.event_id && kind.provider == metadata.provider && *kind.name == *name
+        };
+        self.kinds.iter().position(is_same).unwrap_or_else(|| {
+            self.kinds.push(Kind {
+                provider: metadata.provider.clone(),
+                event_id: metadata.event_id,
+                name: name.into(),
+                events: 0,
+                with_stack: 0,
+                payload_bytes: 0,
+            });
+            self.kinds.len().saturating_sub(1)
+        })
+    }
+
+    fn settle_thread(&mut self) {
+        if let Some((thread, count)) = self.last_thread.take() {
+            let sum = self.threads.entry(thread).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// What the runtime and the process say about themselves.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The kinds of events that came, in the order in which the first of each came.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// How many events each thread has, by the thread's id in the traced process.
+    pub fn threads(&mut self) -> BTreeMap<u64, u64> {
+        self.settle_thread();
+        self.threads.iter().map(|(thread, count)| (*thread, *count)).collect()
+    }
+}
+
+impl About {
+    /// Reads the few events that tell of the process. They are never like the event before them: each comes once or twice.
+    fn read(&mut self, event: &Event<'_>) {
+        if let Ok(Some(RuntimeEvent::Information(_, information))) = RuntimeEvent::decode(event) {
+            self.runtime = Some(information.version);
+            self.runtime_path = Some(information.runtime_path.to_string());
+            self.command_line.get_or_insert_with(|| information.command_line.to_string());
+            return;
+        }
+        for (name, value) in event.fields() {
+            match name {
+                "CommandLine" => self.command_line = Some(value.to_string()),
+                "OSInformation" => self.operating_system = Some(value.to_string()),
+                "ArchInformation" => self.architecture = Some(value.to_string()),
+                _ => {}
+            }
+        }
+    }
+}
