@@ -1,5 +1,6 @@
 //! `cargo xtask bench overhead`: what recording costs the recorded program, and what the recorder uses itself, beside perf.
 //! `cargo xtask bench images`: what knowing every precompiled method costs, beside what the runtime's rundown costs.
+//! `cargo xtask bench nettrace`: how fast traces are read, beside TraceEvent.
 //!
 //! Benches that print figures, never tests: on a busy machine they mean little, which the noise in the first row shows.
 
@@ -7,6 +8,7 @@ mod contender;
 mod images;
 mod machine;
 mod measure;
+mod nettrace;
 mod options;
 mod processors;
 mod running;
@@ -35,8 +37,9 @@ pub(crate) fn run(layout: &Layout, words: &[String]) -> Result<()> {
     match words.split_first() {
         Some((name, words)) if name == "overhead" => overhead(layout, &Options::parse(words)?),
         Some((name, words)) if name == "images" => images::images(layout, words),
-        Some((other, _)) => bail!("no bench `{other}`; there are `overhead` and `images`"),
-        None => bail!("which bench? there are `overhead` and `images`"),
+        Some((name, words)) if name == "nettrace" => nettrace::nettrace(layout, words),
+        Some((other, _)) => bail!("no bench `{other}`; there are `overhead`, `images` and `nettrace`"),
+        None => bail!("which bench? there are `overhead`, `images` and `nettrace`"),
     }
 }
 

@@ -146,10 +146,8 @@ pub(crate) struct ConvertArguments {
 
 /// Which trace to tell of.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  strata info app.nettrace\n  strata info app.nettrace --json\n\n\
-                  A trace that is cut or damaged is told of as far as it can be read, with a warning and exit code 0."
-)]
+#[command(after_help = "Examples:\n  strata info app.nettrace\n  strata info app.nettrace --json\n\n\
+                  A trace that is cut or damaged is told of as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct InfoArguments {
     /// The trace; - for standard input.
     pub(crate) file: PathBuf,
@@ -160,13 +158,11 @@ pub(crate) struct InfoArguments {
 
 /// Which events to list.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  strata events app.nettrace --name GCStart --name GCEnd\n  \
+#[command(after_help = "Examples:\n  strata events app.nettrace --name GCStart --name GCEnd\n  \
                   strata events app.nettrace --provider System.Runtime --json\n  \
                   strata events app.nettrace --thread 4242 --from 1.5s --to 2s --stacks\n\n\
                   Times count from the start of the trace. strata info lists the providers, events and threads of a trace.\n\
-                  A trace that is cut or damaged is listed as far as it can be read, with a warning and exit code 0."
-)]
+                  A trace that is cut or damaged is listed as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct EventsArguments {
     /// The trace; - for standard input.
     pub(crate) file: PathBuf,

@@ -15,7 +15,9 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 pub(crate) fn parse_moment(text: &str) -> Result<Duration, String> {
     let units = [("ms", 0.001), ("us", 0.000_001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
     let seconds = units.into_iter().find_map(|(unit, scale)| {
-        let number = text.strip_suffix(unit).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
+        let number = text
+            .strip_suffix(unit)
+            .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))?;
         number.parse().ok().map(|number: f64| number * scale)
     });
     let moment = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

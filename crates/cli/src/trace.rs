@@ -76,7 +76,10 @@ fn length(path: &Path) -> Option<u64> {
 }
 
 fn cannot_read(path: &Path, error: &io::Error) -> Failure {
-    Failure::unreadable(format_args!("cannot read {}: {error}", path.display()), "a .nettrace file, or - for standard input, is wanted")
+    Failure::unreadable(
+        format_args!("cannot read {}: {error}", path.display()),
+        "a .nettrace file, or - for standard input, is wanted",
+    )
 }
 
 fn refuse(path: &Path, refused: &Refused) -> Failure {
@@ -107,12 +110,16 @@ pub(crate) fn warn(path: &Path, summary: &Summary) {
     let warn = |text: &str| say(&format!("strata: warning: {}", visible(&format!("{}: {text}", typed(path)))));
     match &summary.end {
         StreamEnd::Complete => {}
-        StreamEnd::Cut { offset, block: None } => warn(&format!("the trace is cut at byte {offset}, without its end mark; {AFTER}")),
+        StreamEnd::Cut { offset, block: None } => {
+            warn(&format!("the trace is cut at byte {offset}, without its end mark; {AFTER}"))
+        }
         StreamEnd::Cut { offset, block: Some(block) } => warn(&format!(
             "the trace is cut at byte {offset}, in the {} at byte {} which has {} of {} bytes; {AFTER}",
             block.kind, block.offset, block.present, block.declared
         )),
-        StreamEnd::Damaged { offset } => warn(&format!("the trace is damaged at byte {offset}; nothing behind it is read")),
+        StreamEnd::Damaged { offset } => {
+            warn(&format!("the trace is damaged at byte {offset}; nothing behind it is read"))
+        }
     }
     let unreadable: Vec<String> = summary
         .problems

@@ -173,7 +173,8 @@ impl Recorded {
             tables.collect::<Result<Vec<_>>>()
         })?;
         measured.time(self.workload, "its names", || self.name_in(&tables))?;
-        let command = Runtime::Net8.command("Reading", [self.rundown.as_os_str(), PASSES.as_ref()])?;
+        let command =
+            Runtime::Net8.command("Reading", [self.rundown.as_os_str(), PASSES.as_ref(), "methods".as_ref()])?;
         let finished = Running::start(command, Until::Started, LIMIT)?.wait(LIMIT)?;
         let passes: Vec<f64> = finished.stdout.iter().filter_map(|line| line.split_once(' ')?.1.parse().ok()).collect();
         measured.add(self.workload, "first pass", *passes.first().ok_or("TraceEvent read nothing")?);

@@ -9,6 +9,8 @@ use crate::problem::{Damage, ProblemKind};
 
 /// Size of a pointer in the traced process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+// As wide as what stands beside it in a stack: padding would be copied in overlapping pieces, with every event.
+#[repr(u64)]
 pub enum PointerSize {
     /// 4 bytes.
     Four,

@@ -93,7 +93,8 @@ impl Survey {
             }
         };
         self.last = Some((id, index));
-        if matches!(event.metadata.known, Some(Known::Information(_))) || *event.metadata.provider == *PROCESS_PROVIDER {
+        if matches!(event.metadata.known, Some(Known::Information(_))) || *event.metadata.provider == *PROCESS_PROVIDER
+        {
             self.about.read(event);
         }
         index

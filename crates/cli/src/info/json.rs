@@ -37,7 +37,8 @@ pub(super) fn write(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         info.threads.iter().map(|(thread, events)| json!({ "thread": thread, "events": events })).collect();
     let problems: Vec<Value> =
         summary.problems.iter().map(|(kind, count)| json!({ "what": kind.to_string(), "count": count })).collect();
-    let uses: Vec<Value> = uses::of(info).iter().map(|entry| json!({ "what": entry.what, "events": entry.events })).collect();
+    let uses: Vec<Value> =
+        uses::of(info).iter().map(|entry| json!({ "what": entry.what, "events": entry.events })).collect();
     let document = json!({
         "schema": SCHEMA,
         "bytes": summary.bytes,

@@ -47,7 +47,10 @@ fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
     }
     facts.push((
         "events",
-        format!("{}, {} of them without a stack; {} stacks", summary.events, summary.events_without_stack, summary.stacks),
+        format!(
+            "{}, {} of them without a stack; {} stacks",
+            summary.events, summary.events_without_stack, summary.stacks
+        ),
     ));
     facts.push(("lost", lost(info)));
     facts.push(("end", end(&summary.end)));
@@ -70,7 +73,8 @@ fn lost(info: &Info<'_>) -> String {
     }
     let threads: Vec<String> =
         loss.threads.iter().map(|thread| format!("thread {} lost {}", thread.capture_thread, thread.lost)).collect();
-    let unknown = if loss.unknown > 0 { format!(", and {} times an unknown number", loss.unknown) } else { String::new() };
+    let unknown =
+        if loss.unknown > 0 { format!(", and {} times an unknown number", loss.unknown) } else { String::new() };
     format!("{} events{unknown}: {}", loss.lost, threads.join(", "))
 }
 

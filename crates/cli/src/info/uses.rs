@@ -69,7 +69,11 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
         Use {
             what: "exceptions",
             events: exceptions,
-            how: either(exceptions, "strata events FILE --name ExceptionThrown", "none was thrown, or keyword 0x8000 was off"),
+            how: either(
+                exceptions,
+                "strata events FILE --name ExceptionThrown",
+                "none was thrown, or keyword 0x8000 was off",
+            ),
         },
         Use {
             what: "contention",

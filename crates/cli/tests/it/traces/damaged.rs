@@ -89,7 +89,8 @@ fn damage_inside_costs_a_block_and_not_the_trace() {
     let Some(corpus) = corpus() else { return };
     let mut bytes = std::fs::read(corpus.join("nettrace/net6-linux-gc-threads-exceptions.nettrace")).unwrap();
     // The third event block's header claims to be shorter than any is.
-    let block = bytes.windows(10).enumerate().filter(|(_, name)| name == b"EventBlock").map(|(at, _)| at).nth(2).unwrap();
+    let block =
+        bytes.windows(10).enumerate().filter(|(_, name)| name == b"EventBlock").map(|(at, _)| at).nth(2).unwrap();
     let content = (block + 10 + 1 + 4).next_multiple_of(4);
     bytes[content..content + 2].copy_from_slice(&3_u16.to_le_bytes());
     let scratch = Scratch::new();

@@ -21,8 +21,10 @@ fn exceptions_have_their_types_and_messages() {
 #[test]
 fn arrays_have_their_values() {
     let Some(corpus) = corpus() else { return };
-    let events =
-        lines(&["events", "--json", "--provider", "TestEventSource0"], &corpus.join("nettrace/net5-win-array-types.nettrace"));
+    let events = lines(
+        &["events", "--json", "--provider", "TestEventSource0"],
+        &corpus.join("nettrace/net5-win-array-types.nettrace"),
+    );
     let [first, second, third] = events.as_slice() else { panic!("{events:?}") };
     let (one, two) = (&first["fields"], &second["fields"]);
     assert_eq!((one["arg0"].as_array().unwrap().len(), &one["arg0"][0]), (6, &2_032_854_139_u32.into()));

@@ -14,7 +14,8 @@ fn memory_does_not_grow_with_the_trace() {
     // A block of three bytes ends at a multiple of four, where a group of blocks may stand as often as one likes.
     let head = Stream::with_trace().metadata(&definitions).block("Padding", &[0; 3]).bytes();
     // One group of blocks, again and again: stacks, events that name them, and a sequence point, behind which ids begin anew.
-    let stacks: Vec<Vec<u64>> = (0..100).map(|stack| (0..20).map(|frame| 0x7000 + stack * 100 + frame).collect()).collect();
+    let stacks: Vec<Vec<u64>> =
+        (0..100).map(|stack| (0..20).map(|frame| 0x7000 + stack * 100 + frame).collect()).collect();
     let stacks: Vec<&[u64]> = stacks.iter().map(Vec::as_slice).collect();
     let blobs = (1..=2000).fold(Blobs::compressed(), |blobs, number: u32| {
         blobs.with(Blob { stack: number % 100 + 1, ..event(1, number, &utf16("some text of an event")) })

@@ -58,7 +58,8 @@ fn a_lone_surrogate_is_shown_as_what_it_cannot_be() {
 #[test]
 fn a_provider_that_is_not_there_is_told_with_those_that_are() {
     let scratch = Scratch::new();
-    let file = written(&scratch, "one.nettrace", &built(&[named(1, "Shop", "Sold", "what")], [event(1, 1, &utf16("tea"))]));
+    let file =
+        written(&scratch, "one.nettrace", &built(&[named(1, "Shop", "Sold", "what")], [event(1, 1, &utf16("tea"))]));
     let output = run(
         [
             "events".as_ref(),
@@ -150,7 +151,8 @@ fn a_large_payload_is_whole_and_tiny_blocks_are_no_burden() {
     let definition = named(1, "Shop", "Sold", "what");
     let long = "x".repeat(30_000);
     let scratch = Scratch::new();
-    let file = written(&scratch, "long.nettrace", &built(std::slice::from_ref(&definition), [event(1, 1, &utf16(&long))]));
+    let file =
+        written(&scratch, "long.nettrace", &built(std::slice::from_ref(&definition), [event(1, 1, &utf16(&long))]));
     assert_eq!(lines(&["events", "--json"], &file)[0]["fields"]["what"], long.as_str());
 
     let mut stream = Stream::with_trace().metadata(&[definition]);
