@@ -37,7 +37,8 @@
 //! - Times are ticks of the stream's clock ([`TraceInfo::ticks_per_second`]); on Linux these are `CLOCK_MONOTONIC`
 //!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
 //!
-//! [`runtime`] gives the runtime's own events a type. Source of the format: the nettrace description in the .NET
+//! [`Event::fields`] gives the payload of any event as named values, by the event's definition or, for the runtime's own
+//! events, by what is known here; [`runtime`] gives some of the latter a type. Source of the format: the nettrace description in the .NET
 //! diagnostics documentation, versions 4 and 5 (which share one version number on the wire). NetPerf (1 to 3) and version 6
 //! streams are [`Refused`] by name.
 

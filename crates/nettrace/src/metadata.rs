@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::cursor::Cursor;
-use crate::fields::{self, Field, Fields};
+use crate::fields::{self, Field, FieldType, Fields};
 use crate::problem::Damage;
 use crate::runtime::{Known, Schema};
 use crate::text::Utf16;
@@ -70,7 +70,11 @@ impl Metadata {
     /// none, those this crate knows; `None` when nothing is known.
     pub fn payload_fields(&self) -> Option<&[Field]> {
         match (&self.fields, self.schema) {
-            (Fields::Known(fields), _) if !fields.is_empty() => Some(fields),
+            (Fields::Known(fields), _) if !fields.is_empty() => Some(match &fields[..] {
+                // Event sources wrap what they are given as one object in a field without a name (their counters do).
+                [Field { name, field_type: FieldType::Object(inner) }] if name.is_empty() => inner,
+                fields => fields,
+            }),
             (_, Some(schema)) => Some(schema.fields()),
             _ => None,
         }
