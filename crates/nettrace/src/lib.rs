@@ -37,9 +37,10 @@
 //! - Times are ticks of the stream's clock ([`TraceInfo::ticks_per_second`]); on Linux these are `CLOCK_MONOTONIC`
 //!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
 //!
-//! [`runtime`] gives the runtime's own events a type. Source of the format: the nettrace description in the .NET
-//! diagnostics documentation, versions 4 and 5 (which share one version number on the wire). NetPerf (1 to 3) and version 6
-//! streams are [`Refused`] by name.
+//! [`runtime`] gives the runtime's own events a type. Source of the format: the descriptions of nettrace versions 4 and 5
+//! (which share one version number on the wire) and 6 beside the TraceEvent library. Runtimes write the former; the latter
+//! comes from tools that trace whole machines, so there each event says its process ([`Event::process_id`]). NetPerf (1 to 3)
+//! and what comes after 6 are [`Refused`] by name.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -51,16 +52,20 @@ mod blob;
 mod block;
 mod cursor;
 mod decoder;
+mod dialect;
 mod event;
+mod events;
 mod fields;
 mod framing;
 mod header;
 mod loss;
 mod metadata;
 pub mod order;
+mod places;
 mod problem;
 pub mod runtime;
 mod sequence;
+mod six;
 mod stack;
 mod summary;
 pub mod survey;
@@ -77,8 +82,9 @@ pub use loss::{Gap, Loss, ThreadLoss};
 pub use metadata::Metadata;
 pub use problem::{BlockKind, Problem, ProblemCounts, ProblemKind};
 pub use sequence::SequencePoint;
+pub use six::{Attributes, Label, Labels, MetadataDetails, ThreadInfo};
 pub use stack::{PointerSize, Stack};
 pub use summary::{BlockCounts, CutBlock, StreamEnd, Summary};
 pub use text::{Utf8, Utf16};
-pub use trace::{TraceInfo, UtcTime};
+pub use trace::{FormatVersion, TraceInfo, UtcTime};
 pub use value::{Array, DateTime, Decimal, FieldsOfPayload, Fit, NamedNumber, Names, Object, Value};

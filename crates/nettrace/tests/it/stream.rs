@@ -13,8 +13,8 @@ fn the_trace_object_comes_first() {
     let utc = UtcTime { year: 2026, month: 7, day: 3, hour: 1, minute: 2, second: 3, millisecond: 4 };
     assert_eq!(trace.utc, utc);
     assert_eq!((trace.sync_ticks, trace.ticks_per_second), (1_000, 1_000_000_000));
-    assert_eq!((trace.pointer_size, trace.process_id), (PointerSize::Eight, 4242));
-    assert_eq!((trace.processors, trace.sampling_period_ns), (2, 1_000_000));
+    assert_eq!((trace.pointer_size, trace.process_id), (PointerSize::Eight, Some(4242)));
+    assert_eq!((trace.processors, trace.sampling_period_ns), (Some(2), Some(1_000_000)));
     assert_eq!((summary.end, summary.problems.total()), (StreamEnd::Complete, 0));
     assert_eq!(trace.nanoseconds(u64::MAX), u64::MAX);
     let (_, windows) = decode(&Stream::new().trace(Trace { frequency: 10_000_000, ..Trace::default() }).end());
@@ -272,7 +272,7 @@ fn streams_that_are_not_read_say_what_they_are() {
     let older = Stream::new().object_start("Trace", 3, 0).raw(&[0; 48]).raw(&[6]).end();
     let good = sample_stream();
     let netperf = [b"\x14\0\0\0!FastSerialization.1\x05\x05\x01", &3u32.to_le_bytes()[..]].concat();
-    let six = [b"Nettrace\0\0\0\0", &6u32.to_le_bytes()[..], &1u32.to_le_bytes()].concat();
+    let seven = [b"Nettrace\0\0\0\0", &7u32.to_le_bytes()[..], &1u32.to_le_bytes()].concat();
     let not = |first: &[u8]| Refused::NotNettrace { first: first.to_vec() };
     let cases: [(&[u8], Refused); 9] = [
         (b"", not(b"")),
@@ -282,7 +282,7 @@ fn streams_that_are_not_read_say_what_they_are() {
         (b"Nettracex\0\0\0!FastSerialization.1", not(b"Nettrace")),
         (&netperf, Refused::NetPerf { version: Some(3) }),
         (&older, Refused::NetPerf { version: Some(3) }),
-        (&six, Refused::Newer { major: 6, minor: 1 }),
+        (&seven, Refused::Newer { major: 7, minor: 1 }),
         (&newer, Refused::NewerTrace { version: 7, reader: 6 }),
     ];
     for (bytes, expected) in cases {
