@@ -150,9 +150,10 @@ impl Metadata {
 #[derive(Default)]
 pub(crate) struct MetadataTable {
     all: Vec<Metadata>,
-    /// Which of `all` events can refer to: those not forgotten.
-    live: Vec<bool>,
-    places: Places,
+    /// Those that events can refer to.
+    live: Places,
+    /// The last one of each id, forgotten or not.
+    latest: Places,
 }
 
 impl MetadataTable {
@@ -162,36 +163,28 @@ impl MetadataTable {
 
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<&Metadata> {
-        let place = self.places.get(id.into())? as usize;
-        self.live.get(place).filter(|live| **live)?;
-        self.all.get(place)
+        self.all.get(self.live.get(id.into())? as usize)
     }
 
     /// Adds a definition unless there is one with its id; says whether it did.
     pub(crate) fn define(&mut self, metadata: Metadata) -> bool {
         let id = u64::from(metadata.id);
-        if let Some(place) = self.places.get(id) {
-            let Some((live, known)) = self.live.get_mut(place as usize).zip(self.all.get(place as usize)) else {
-                return false;
-            };
-            if *live {
-                return false;
-            }
-            // A writer that lets its definitions be forgotten gives the same ones again and again.
-            if *known == metadata {
-                *live = true;
-                return true;
-            }
+        if self.live.get(id).is_some() {
+            return false;
         }
-        let Ok(place) = u32::try_from(self.all.len()) else { return false };
-        self.places.set(id, place);
-        self.all.push(metadata);
-        self.live.push(true);
+        // A writer that lets its definitions be forgotten gives the same ones again and again.
+        let latest = self.latest.get(id).filter(|place| self.all.get(*place as usize) == Some(&metadata));
+        let Some(place) = latest.or(u32::try_from(self.all.len()).ok()) else { return false };
+        if latest.is_none() {
+            self.all.push(metadata);
+            self.latest.set(id, place);
+        }
+        self.live.set(id, place);
         true
     }
 
     /// Forgets which ids stand for what; the definitions stay in [`MetadataTable::all`].
     pub(crate) fn forget(&mut self) {
-        self.live.fill(false);
+        self.live = Places::default();
     }
 }

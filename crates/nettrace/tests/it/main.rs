@@ -10,4 +10,5 @@ mod recorded;
 mod runtime;
 mod scratch;
 mod seen;
+mod six;
 mod stream;

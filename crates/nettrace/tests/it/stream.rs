@@ -196,6 +196,21 @@ fn longer_headers_and_unknown_parts_of_newer_writers_change_nothing() {
     assert_eq!(problems(&seen)[0].0, ProblemKind::NewerBlock);
 }
 
+#[test]
+fn an_event_without_a_stack_does_not_show_the_one_before() {
+    for empty in [Blobs::compressed(), Blobs::uncompressed()] {
+        for flags in [0, 0xbf] {
+            let blobs = [(1, 1), (2, 0), (3, 1), (4, 3), (5, 0)];
+            let block =
+                blobs.iter().fold(empty.clone(), |block, (n, stack)| block.with_fields(event(1, *n, *stack), flags));
+            let (seen, summary) = decode(&prelude().events(&block).end());
+            let long = Some(vec![0x1000, 0x2000]);
+            assert_eq!(stacks(&seen), [long.clone(), None, long, None, None]);
+            assert_eq!((summary.events_without_stack, summary.problems.total()), (3, 0));
+        }
+    }
+}
+
 fn field_v1(code: u32, nested: &[u8], name: &str) -> Vec<u8> {
     [&code.to_le_bytes(), nested, &utf16(name)].concat()
 }
@@ -222,6 +237,21 @@ fn field_lists() {
     let v2 = |extra| counted(&[field_v2("numbers", &array, extra), field_v2("on", &3u32.to_le_bytes(), extra)]);
     let numbers = FieldType::Array(Box::new(FieldType::UInt32));
     let expected_v2 = Fields::Known(vec![field("numbers", numbers), field("on", FieldType::Boolean)]);
+    // Arrays of arrays, and of objects, whose fields are written like those of the list itself.
+    let inner = counted(&[field_v2("x", &9u32.to_le_bytes(), 4), field_v2("y", &18u32.to_le_bytes(), 0)]);
+    let objects = [&19u32.to_le_bytes()[..], &1u32.to_le_bytes(), &inner].concat();
+    let arrays = [19u32, 19, 6].map(u32::to_le_bytes).concat();
+    let nested_v2 = counted(&[field_v2("pairs", &objects, 0), field_v2("rows", &arrays, 8)]);
+    let expected_nested = Fields::Known(vec![
+        field(
+            "pairs",
+            FieldType::Array(Box::new(FieldType::Object(vec![
+                field("x", FieldType::Int32),
+                field("y", FieldType::Text),
+            ]))),
+        ),
+        field("rows", FieldType::Array(Box::new(FieldType::Array(Box::new(FieldType::Byte))))),
+    ]);
     let base = || Definition { name: "RequestStart".into(), ..Definition::native(1, "My-Source", 3, 2) };
     let mut deep = field_v1(9, &[], "leaf");
     for _ in 0..1000 {
@@ -234,6 +264,14 @@ fn field_lists() {
         ("longer records", Definition { tags: vec![(2, v2(8))], ..base() }, expected_v2.clone(), None, 1),
         ("unknown tag", Definition { tags: vec![(3, vec![7; 9]), (2, v2(0))], ..base() }, expected_v2, None, 1),
         ("both", Definition { fields: v1.clone(), tags: vec![(2, v2(0))], ..base() }, expected_v1.clone(), None, 1),
+        ("nested", Definition { tags: vec![(2, nested_v2)], ..base() }, expected_nested, None, 1),
+        (
+            "types of version 6",
+            Definition { tags: vec![(2, counted(&[field_v2("v", &20u32.to_le_bytes(), 0)]))], ..base() },
+            Fields::Opaque,
+            None,
+            1,
+        ),
         ("opcode 0", Definition { tags: vec![(1, vec![0])], ..base() }, Fields::Known(vec![]), Some(0), 1),
         ("opcode 2", Definition { tags: vec![(1, vec![2])], ..base() }, Fields::Known(vec![]), Some(2), 2),
         ("unknown type", Definition { fields: counted(&[field_v1(99, &[], "x")]), ..base() }, Fields::Opaque, None, 1),
