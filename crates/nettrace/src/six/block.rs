@@ -168,7 +168,10 @@ impl Contents {
                 self.problem(block.problem(ProblemKind::UnknownThread, at, value), sink);
                 continue;
             };
-            threads.push((info.id(), sequence));
+            // A point names each thread once: with this, none can make the list larger than the table is.
+            if threads.len() < self.definitions.threads.len() {
+                threads.push((info.id(), sequence));
+            }
             if let Some(gap) = self.counts.losses.sequence_point(index, sequence, time, block.offset) {
                 sink(Item::Gap(gap));
             }

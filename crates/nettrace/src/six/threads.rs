@@ -75,6 +75,11 @@ impl ThreadTable {
         self.threads.get(self.places.get(index)? as usize)
     }
 
+    /// Threads that can be named.
+    pub(super) fn len(&self) -> usize {
+        self.threads.len()
+    }
+
     pub(super) fn define(&mut self, info: ThreadInfo) -> Defined {
         let place = self.places.get(info.index);
         let known = place.and_then(|place| self.threads.get_mut(place as usize));

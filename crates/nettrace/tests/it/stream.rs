@@ -196,21 +196,6 @@ fn longer_headers_and_unknown_parts_of_newer_writers_change_nothing() {
     assert_eq!(problems(&seen)[0].0, ProblemKind::NewerBlock);
 }
 
-#[test]
-fn an_event_without_a_stack_does_not_show_the_one_before() {
-    for empty in [Blobs::compressed(), Blobs::uncompressed()] {
-        for flags in [0, 0xbf] {
-            let blobs = [(1, 1), (2, 0), (3, 1), (4, 3), (5, 0)];
-            let block =
-                blobs.iter().fold(empty.clone(), |block, (n, stack)| block.with_fields(event(1, *n, *stack), flags));
-            let (seen, summary) = decode(&prelude().events(&block).end());
-            let long = Some(vec![0x1000, 0x2000]);
-            assert_eq!(stacks(&seen), [long.clone(), None, long, None, None]);
-            assert_eq!((summary.events_without_stack, summary.problems.total()), (3, 0));
-        }
-    }
-}
-
 fn field_v1(code: u32, nested: &[u8], name: &str) -> Vec<u8> {
     [&code.to_le_bytes(), nested, &utf16(name)].concat()
 }

@@ -4,7 +4,7 @@ use strata_nettrace::{BlockKind, ProblemKind, StreamEnd};
 use strata_testkit::nettrace::leb128;
 use strata_testkit::nettrace6::{Row, Rows, kind, sized};
 
-use super::seen::{decode, events, prelude, problem_blocks, problems, row};
+use super::seen::{Seen, decode, events, prelude, problem_blocks, problems, row};
 
 /// Reads a good stream with one bad block in it: the events around it stay, and the problem is told where it is.
 #[track_caller]
@@ -116,15 +116,17 @@ fn a_sequence_point_that_cannot_be_read_still_was_one() {
 }
 
 #[test]
-fn many_small_things_do_not_make_one_large_one() {
-    // The largest block there is, full of the shortest lists of labels, then of the shortest threads.
+fn the_largest_blocks_of_the_smallest_things() {
     let lists = (0x00ff_ffff - 8) / 2;
     let content = [&1u32.to_le_bytes()[..], &(lists as u32).to_le_bytes(), &[0x89, 1].repeat(lists)].concat();
-    let threads = sized(&[7]).repeat(0x00ff_ffff / 3);
+    let threads = 500_000;
     let rows = Rows::compressed().with(Row { labels: lists as u32, ..row(1, 1, 1) });
-    let stream = prelude().block(kind::LABEL_LIST, &content).block(kind::THREAD, &threads).events(&rows);
-    let (seen, summary) = decode(&stream.end());
+    let named = [&[0; 12][..], &(threads as u32).to_le_bytes(), &[1, 0].repeat(threads)].concat();
+    let stream = prelude().block(kind::LABEL_LIST, &content).block(kind::THREAD, &sized(&[7]).repeat(threads));
+    let (seen, summary) = decode(&stream.events(&rows).block(kind::SEQUENCE_POINT, &named).end());
     assert_eq!(events(&seen)[0].labels, "[Level(1)]");
-    assert_eq!(summary.problems.get(ProblemKind::DuplicateThread), 0x00ff_ffff / 3 - 1);
-    assert_eq!(summary.problems.total(), 0x00ff_ffff / 3 - 1);
+    let again = threads as u64 - 1;
+    assert_eq!((summary.problems.get(ProblemKind::DuplicateThread), summary.problems.total()), (again, again));
+    // A thread that a point names over and over is told as often as there are threads.
+    assert_eq!(seen.last(), Some(&Seen::Point(0, vec![(4242, 0); 3])));
 }
