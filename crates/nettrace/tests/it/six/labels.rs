@@ -1,6 +1,6 @@
 //! Label lists.
 
-use strata_nettrace::{Decoder, Guid, Item, Label, ProblemKind};
+use strata_nettrace::{Decoder, Fit, Guid, Item, Label, ProblemKind};
 use strata_testkit::nettrace6::{Definition, Label as Written, Row, Rows, Stream, kind, string, zigzag};
 
 use super::seen::{decode, definitions, events, problems, row};
@@ -179,4 +179,27 @@ fn lists_that_cannot_be_read() {
     let content = block(1, &[0x89, 7, 1, 2, 3]);
     let (found, problems) = found_labels(&with_lists(definitions().block(kind::LABEL_LIST, &content), &[1]));
     assert_eq!((found, problems), (vec!["[Level(7)]".to_owned()], vec![]));
+}
+
+#[test]
+fn a_version_of_its_own_decides_how_a_payload_is_read() {
+    let stream = definitions()
+        .metadata(&[Definition {
+            optional: vec![(9, vec![1])],
+            ..Definition::new(9, "Microsoft-Windows-DotNETRuntime", 1, "")
+        }])
+        .labels(1, &[&[(10, vec![2])], &[(10, vec![1])], &[(10, vec![9])]]);
+    let rows = [0, 1, 2, 3].iter().zip(1..).fold(Rows::compressed(), |rows, (labels, n)| {
+        rows.with(Row { labels: *labels, payload: vec![0; 26], ..row(9, n, 0) })
+    });
+    let mut counts = Vec::new();
+    let mut sink = |item: Item<'_>| {
+        if let Item::Event(event) = item {
+            counts.push((event.metadata.display_name().into_owned(), event.fields().count(), event.fields().fit()));
+        }
+    };
+    Decoder::new().feed(&stream.events(&rows).end(), &mut sink).unwrap();
+    let one = ("GCStart".to_owned(), 5, Fit::Longer { at: 18 });
+    let two = ("GCStart".to_owned(), 6, Fit::Whole);
+    assert_eq!(counts, [one.clone(), two.clone(), one, two]);
 }

@@ -6,6 +6,7 @@ mod definitions;
 mod events;
 mod labels;
 mod loss;
+mod order;
 mod seen;
 mod threads;
 mod trace;

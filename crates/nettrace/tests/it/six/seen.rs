@@ -24,7 +24,7 @@ pub(super) struct Event {
 }
 
 impl Seen {
-    fn of(item: &Item<'_>) -> Self {
+    pub(super) fn of(item: &Item<'_>) -> Self {
         match item {
             Item::Trace(trace) => Self::Trace(*trace),
             Item::Event(event) => {
