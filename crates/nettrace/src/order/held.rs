@@ -6,80 +6,76 @@ use crate::event::{Event, EventHeader};
 use crate::metadata::Metadata;
 use crate::stack::{PointerSize, Stack};
 
-/// A copied event without its time. Its bytes (activity, related activity, stack, payload) lie behind each other in the arena.
+/// A copied event without its time. Its bytes (activity, related activity, payload) lie behind each other in the arena of the
+/// queue; its definition and its stack, which many events share, in [`Shared`].
 #[derive(Clone, Copy)]
 pub(super) struct HeldEvent {
     /// Where its bytes begin in the arena.
     pub(super) at: usize,
-    /// Which of [`Definitions`] is its own.
-    pub(super) definition: u32,
     thread: u64,
     capture_thread: u64,
     offset: u64,
-    /// Serial number of its stack.
-    stack: Option<u64>,
-    pointer_size: PointerSize,
+    definition: u32,
+    /// Index of the stack + 1; 0 for none.
+    stack: u32,
     sequence: u32,
     processor: u32,
     stack_id: u32,
-    stack_bytes: u32,
     payload_bytes: u32,
     has_activity: bool,
     has_related_activity: bool,
+    pointer_size: PointerSize,
 }
 
 const GUID_BYTES: usize = 16;
 
 impl HeldEvent {
-    /// The event and the bytes to put into the arena for it.
-    pub(super) fn of<'a>(event: &Event<'a>, definition: u32) -> (Self, [&'a [u8]; 4]) {
+    /// Copies the event's bytes to the end of the arena.
+    #[inline]
+    pub(super) fn copy(event: &Event<'_>, shared: &mut Shared, arena: &mut Vec<u8>) -> Self {
         let header = event.header;
-        let stack_bytes = event.stack.map_or(&[][..], |stack| stack.as_bytes());
-        let guid = |guid: Option<&'a [u8; GUID_BYTES]>| guid.map_or(&[][..], |guid| &guid[..]);
-        let held = Self {
-            at: 0,
-            definition,
+        let at = arena.len();
+        for guid in [header.activity, header.related_activity].into_iter().flatten() {
+            arena.extend_from_slice(guid);
+        }
+        arena.extend_from_slice(event.payload);
+        Self {
+            at,
             thread: header.thread,
             capture_thread: header.capture_thread,
             offset: event.offset,
-            stack: event.stack.map(|stack| stack.serial()),
-            pointer_size: event.pointer_size,
+            definition: shared.definition(event.metadata),
+            stack: event.stack.map_or(0, |stack| shared.stack(stack)),
             sequence: header.sequence,
             processor: header.processor,
             stack_id: header.stack_id,
-            // Both lie in a block, whose size is limited.
-            stack_bytes: stack_bytes.len() as u32,
+            // It lies in a block, whose size is limited.
             payload_bytes: event.payload.len() as u32,
             has_activity: header.activity.is_some(),
             has_related_activity: header.related_activity.is_some(),
-        };
-        (held, [guid(header.activity), guid(header.related_activity), stack_bytes, event.payload])
-    }
-
-    /// Bytes that [`HeldEvent::of`] would give for the event.
-    pub(super) fn bytes_of(event: &Event<'_>) -> usize {
-        Self::of(event, 0).0.bytes()
+            pointer_size: event.pointer_size,
+        }
     }
 
     /// Bytes in the arena.
     pub(super) fn bytes(&self) -> usize {
         let guids = usize::from(self.has_activity).saturating_add(self.has_related_activity.into());
-        let rest = (self.stack_bytes as usize).saturating_add(self.payload_bytes as usize);
-        guids.saturating_mul(GUID_BYTES).saturating_add(rest)
+        guids.saturating_mul(GUID_BYTES).saturating_add(self.payload_bytes as usize)
     }
 
     /// Gives the event, for as long as `with` runs.
-    pub(super) fn lend(&self, time: u64, arena: &[u8], metadata: &Metadata, with: impl FnOnce(Event<'_>)) {
+    #[inline]
+    pub(super) fn lend(&self, time: u64, arena: &[u8], shared: &Shared, with: impl FnOnce(Event<'_>)) {
         let mut rest = arena.get(self.at..).unwrap_or_default();
-        let mut take = |bytes: usize| {
-            let (taken, after) = rest.split_at_checked(bytes).unwrap_or_default();
+        let mut guid = |has: bool| {
+            let (guid, after) = rest.split_first_chunk().filter(|_| has)?;
             rest = after;
-            taken
+            Some(guid)
         };
-        let activity = self.has_activity.then(|| take(GUID_BYTES).first_chunk()).flatten();
-        let related_activity = self.has_related_activity.then(|| take(GUID_BYTES).first_chunk()).flatten();
-        let stack = take(self.stack_bytes as usize);
-        let payload = take(self.payload_bytes as usize);
+        let (activity, related_activity) = (guid(self.has_activity), guid(self.has_related_activity));
+        let payload = rest.get(..self.payload_bytes as usize).unwrap_or_default();
+        let Some(metadata) = shared.definitions.get(self.definition as usize) else { return };
+        let stack = self.stack.checked_sub(1).and_then(|index| shared.get_stack(index));
         let header = EventHeader {
             thread: self.thread,
             capture_thread: self.capture_thread,
@@ -92,62 +88,126 @@ impl HeldEvent {
             activity,
             related_activity,
         };
-        let pointer_size = self.pointer_size;
-        let stack = self.stack.map(|serial| Stack::from_bytes(serial, stack, pointer_size));
-        with(Event { header: &header, metadata, stack, payload, offset: self.offset, pointer_size });
+        with(Event {
+            header: &header,
+            metadata: &metadata.metadata,
+            stack,
+            payload,
+            offset: self.offset,
+            pointer_size: self.pointer_size,
+        });
     }
 }
 
-/// Copies of the definitions of events that waited, found by id.
+/// Copies of definitions and stacks, one of each for all events that wait.
 #[derive(Default)]
-pub(super) struct Definitions {
-    all: Vec<Kept>,
-    index: FxHashMap<u32, u32>,
-    /// Id and index of the one asked for last.
-    last: Option<(u32, u32)>,
+pub(super) struct Shared {
+    definitions: Vec<Definition>,
+    by_id: FxHashMap<u32, u32>,
+    /// Id and index of the definition asked for last.
+    last_definition: Option<(u32, u32)>,
     /// How often the stream had an occasion to give ids another meaning.
     doubts: u64,
+    stacks: Vec<SharedStack>,
+    by_serial: FxHashMap<u64, u32>,
+    /// Serial of the stack asked for last and what was given for it.
+    last_stack: Option<(u64, u32)>,
+    stack_bytes: Vec<u8>,
 }
 
-struct Kept {
+struct Definition {
     metadata: Metadata,
     /// Value of `doubts` when it was last seen to be what its id means.
     sure_at: u64,
 }
 
-impl Definitions {
-    pub(super) fn get(&self, index: u32) -> Option<&Metadata> {
-        self.all.get(index as usize).map(|kept| &kept.metadata)
+struct SharedStack {
+    serial: u64,
+    at: usize,
+    bytes: u32,
+    pointer_size: PointerSize,
+}
+
+impl Shared {
+    /// Bytes taken by stacks.
+    pub(super) fn bytes(&self) -> usize {
+        const INDEX: usize = size_of::<SharedStack>() + size_of::<(u64, u32)>();
+        self.stacks.len().saturating_mul(INDEX).saturating_add(self.stack_bytes.len())
     }
 
-    /// At sequence points, where nothing waits, ids may get another meaning (from version 6 on).
-    pub(super) fn doubt(&mut self) {
+    /// At sequence points, when nothing waits: stacks end there, and ids of definitions may get another meaning (from
+    /// version 6 on).
+    pub(super) fn sequence_point(&mut self) {
         self.doubts = self.doubts.saturating_add(1);
-        self.last = None;
+        self.last_definition = None;
+        self.forget_stacks();
+    }
+
+    /// For when nothing waits.
+    pub(super) fn forget_stacks(&mut self) {
+        self.last_stack = None;
+        if !self.stacks.is_empty() {
+            self.stacks.clear();
+            self.by_serial.clear();
+            self.stack_bytes.clear();
+        }
     }
 
     #[inline]
-    pub(super) fn index_of(&mut self, metadata: &Metadata) -> u32 {
-        match self.last {
+    fn definition(&mut self, metadata: &Metadata) -> u32 {
+        match self.last_definition {
             Some((id, index)) if id == metadata.id => index,
-            _ => self.look_up(metadata),
+            _ => self.look_up_definition(metadata),
         }
     }
 
-    fn look_up(&mut self, metadata: &Metadata) -> u32 {
-        let next = self.all.len() as u32;
-        let index = *self.index.entry(metadata.id).or_insert(next);
-        match self.all.get_mut(index as usize) {
-            Some(kept) if kept.sure_at == self.doubts => {}
-            Some(kept) => {
-                if kept.metadata != *metadata {
-                    kept.metadata = metadata.clone();
+    fn look_up_definition(&mut self, metadata: &Metadata) -> u32 {
+        let next = self.definitions.len() as u32;
+        let index = *self.by_id.entry(metadata.id).or_insert(next);
+        match self.definitions.get_mut(index as usize) {
+            Some(definition) if definition.sure_at == self.doubts => {}
+            Some(definition) => {
+                if definition.metadata != *metadata {
+                    definition.metadata = metadata.clone();
                 }
-                kept.sure_at = self.doubts;
+                definition.sure_at = self.doubts;
             }
-            None => self.all.push(Kept { metadata: metadata.clone(), sure_at: self.doubts }),
+            None => self.definitions.push(Definition { metadata: metadata.clone(), sure_at: self.doubts }),
         }
-        self.last = Some((metadata.id, index));
+        self.last_definition = Some((metadata.id, index));
         index
+    }
+
+    /// Index + 1 of a copy of the stack.
+    #[inline]
+    fn stack(&mut self, stack: Stack<'_>) -> u32 {
+        match self.last_stack {
+            Some((serial, index)) if serial == stack.serial() => index,
+            _ => self.look_up_stack(stack),
+        }
+    }
+
+    fn look_up_stack(&mut self, stack: Stack<'_>) -> u32 {
+        // There are fewer stacks than bytes of the stream, and the limit on bytes keeps them far below 2^32.
+        let next = (self.stacks.len() as u32).saturating_add(1);
+        let index = *self.by_serial.entry(stack.serial()).or_insert(next);
+        if index == next {
+            let bytes = stack.as_bytes();
+            self.stacks.push(SharedStack {
+                serial: stack.serial(),
+                at: self.stack_bytes.len(),
+                bytes: bytes.len() as u32,
+                pointer_size: stack.pointer_size(),
+            });
+            self.stack_bytes.extend_from_slice(bytes);
+        }
+        self.last_stack = Some((stack.serial(), index));
+        index
+    }
+
+    fn get_stack(&self, index: u32) -> Option<Stack<'_>> {
+        let stack = self.stacks.get(index as usize)?;
+        let bytes = self.stack_bytes.get(stack.at..)?.get(..stack.bytes as usize)?;
+        Some(Stack::from_bytes(stack.serial, bytes, stack.pointer_size))
     }
 }
