@@ -38,7 +38,8 @@
 //!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
 //!
 //! [`Event::fields`] gives the payload of any event as named values, by the event's definition or, for the runtime's own
-//! events, by what is known here; [`runtime`] gives some of the latter a type. Source of the format: the nettrace description in the .NET
+//! events, by what is known here; [`runtime`] gives some of the latter a type. [`write`] writes streams again, all of them or
+//! a part. Source of the format: the nettrace description in the .NET
 //! diagnostics documentation, versions 4 and 5 (which share one version number on the wire). NetPerf (1 to 3) and version 6
 //! streams are [`Refused`] by name.
 
@@ -68,6 +69,7 @@ pub mod survey;
 mod text;
 mod trace;
 mod value;
+pub mod write;
 
 pub use decoder::Decoder;
 pub use event::{Event, EventHeader, Guid, Item};

@@ -14,3 +14,4 @@ mod scratch;
 mod seen;
 mod stream;
 mod values;
+mod write;
