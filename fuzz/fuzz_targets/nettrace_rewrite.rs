@@ -55,6 +55,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!((events_again, hash_again), (events, hash));
     // Definitions stay what they are.
     assert_eq!(summary_again.problems.total(), summary_again.problems.get(ProblemKind::BadFields));
-    assert_eq!(summary_again.loss.unknown, rewrite(&written_again, false).unwrap().2.loss.unknown);
-    assert_eq!(written_again, written);
+    // Two gaps with nothing but an unreadable event between them become one.
+    if summary.problems.get(ProblemKind::UnknownMetadata) == 0 {
+        assert_eq!(written_again, written);
+    }
 });

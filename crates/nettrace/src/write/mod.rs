@@ -187,10 +187,10 @@ impl Writer {
         self.numbers.gap(gap);
     }
 
-    /// Writes a sequence point: it names those threads that wrote something before it.
+    /// Writes a sequence point: it names the threads that the source's names, with their new numbers.
     pub fn sequence_point(&mut self, point: &SequencePoint<'_>) {
         self.end_blocks();
-        let threads = self.numbers.sequence_point(point.threads().map(|(thread, _)| thread));
+        let threads = self.numbers.sequence_point(point.threads());
         self.point(point.time, &threads);
     }
 

@@ -30,6 +30,8 @@ struct Thread {
     last: u32,
     /// Sequence points there were when one last named it, or when it was new.
     named: u64,
+    /// Whether a gap of unknown size lies behind that event: with it, the size of no other one there can show.
+    unknown: bool,
 }
 
 /// Which sequence point has to be written so that a gap shows.
@@ -47,7 +49,8 @@ impl Numbers {
     /// The number of the thread's next event.
     pub(super) fn next(&mut self, thread: u64) -> u32 {
         let named = self.points;
-        let thread = self.threads.entry(thread).or_insert(Thread { last: 0, named });
+        let thread = self.threads.entry(thread).or_insert(Thread { last: 0, named, unknown: false });
+        thread.unknown = false;
         thread.last = thread.last.wrapping_add(1);
         thread.last
     }
@@ -55,10 +58,14 @@ impl Numbers {
     /// Leaves out as many numbers as events were lost.
     pub(super) fn gap(&mut self, gap: &Gap) {
         let Some(thread) = self.threads.get_mut(&gap.capture_thread) else { return };
-        thread.last = match gap.lost {
-            Some(lost) => thread.last.wrapping_add(lost),
-            None => thread.last.wrapping_sub(BACK),
-        };
+        match gap.lost {
+            _ if thread.unknown => {}
+            Some(lost) => thread.last = thread.last.wrapping_add(lost),
+            None => {
+                thread.last = thread.last.wrapping_sub(BACK);
+                thread.unknown = true;
+            }
+        }
     }
 
     /// Finds out what readers have to know of the thread first: some number of its own, and for a gap of unknown size also
@@ -75,16 +82,22 @@ impl Numbers {
         self.points = self.points.saturating_add(1);
         // As if the thread had written one event: readers take 0 for no number at all.
         let last = thread.map_or(1, |thread| thread.last);
-        self.threads.insert(gap.capture_thread, Thread { last, named: self.points });
+        self.threads.insert(gap.capture_thread, Thread { last, named: self.points, unknown: false });
         PointFor::Thread(last)
     }
 
-    /// A sequence point names these threads; gives those that wrote something, with their numbers.
-    pub(super) fn sequence_point(&mut self, threads: impl Iterator<Item = u64>) -> Vec<(u64, u32)> {
+    /// A sequence point of the source has these threads with their numbers; gives ours.
+    pub(super) fn sequence_point(&mut self, threads: impl Iterator<Item = (u64, u32)>) -> Vec<(u64, u32)> {
         self.points = self.points.saturating_add(1);
         let points = self.points;
-        let mut name = |id| {
-            let thread = self.threads.get_mut(&id)?;
+        let mut name = |(id, number)| {
+            let thread = match self.threads.get_mut(&id) {
+                Some(thread) => thread,
+                // 0 is no number at all.
+                None if number == 0 => return None,
+                // It wrote something, of which nothing is kept: as if it had been one event.
+                None => self.threads.entry(id).or_insert(Thread { last: 1, named: points, unknown: false }),
+            };
             thread.named = points;
             Some((id, thread.last))
         };

@@ -128,6 +128,7 @@ fn real_files_are_read_again_as_they_were() {
         assert_eq!((counts.bytes, counts.hidden_gaps), (written.len() as u64, 0), "{name}");
         assert!(block_sizes(&written).iter().all(|size| *size <= 100 << 10), "{name}");
         assert!(written == rewrite(&bytes, 4321, |_| true).0, "{name}: other bytes from other chunks");
+        assert!(written == rewrite(&written, usize::MAX, |_| true).0, "{name}: other bytes from what was written");
     }
 }
 
@@ -207,6 +208,7 @@ fn check_gaps(stream: Stream, left_out: &[u64], expected: &[(u64, Option<u32>)])
     let (written, counts, _) = rewrite(&bytes, usize::MAX, want);
     assert_eq!(gaps(&decode(&written).0), expected, "without {left_out:?}");
     assert_eq!(counts.hidden_gaps, 0);
+    assert_eq!(rewrite(&written, usize::MAX, |_| true).0, written);
     let wanted = |said: &&Said| !matches!(said, Said::Event { blob, .. } if left_out.contains(&blob.time));
     let (before, after) = (read(&bytes), read(&written));
     let before: Vec<_> = before.events().into_iter().filter(wanted).collect();
@@ -320,7 +322,8 @@ proptest! {
             return Ok(());
         }
         let before = read(&bytes);
-        let after = read(&rewrite(&bytes, usize::MAX, |_| true).0);
+        let written = rewrite(&bytes, usize::MAX, |_| true).0;
+        let after = read(&written);
         // Definitions stay what they are.
         let problems = &after.summary.problems;
         prop_assert_eq!(problems.total(), problems.get(ProblemKind::BadFields));
@@ -329,6 +332,7 @@ proptest! {
         // Two gaps with nothing but an unreadable event between them become one.
         if before.summary.problems.get(ProblemKind::UnknownMetadata) == 0 {
             prop_assert_eq!(before.gaps(), after.gaps());
+            prop_assert_eq!(&rewrite(&written, usize::MAX, |_| true).0, &written);
         }
     }
 }
