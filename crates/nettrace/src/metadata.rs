@@ -37,6 +37,8 @@ pub struct Metadata {
     pub(crate) known: Option<Known>,
     /// What this crate knows of the event where the stream says nothing; looked up once, too.
     pub(crate) schema: Option<&'static Schema>,
+    /// The definition behind its id as the stream has it, for writing it again.
+    pub(crate) raw: Box<[u8]>,
 }
 
 /// Opcode of an event that opens a span.
@@ -96,6 +98,7 @@ impl Metadata {
     pub(crate) fn read(payload: &[u8]) -> Result<Self, Damage> {
         let mut cursor = Cursor::new(payload);
         let id = cursor.u32()?;
+        let raw = cursor.rest().into();
         let provider = Utf16::read(&mut cursor)?.to_string().into_boxed_str();
         let event_id = cursor.u32()?;
         let name = Utf16::read(&mut cursor)?.to_string().into_boxed_str();
@@ -120,6 +123,7 @@ impl Metadata {
             details: None,
             known,
             schema,
+            raw,
         };
         if let Ok(fields) = fields::read_v1(&mut cursor, 0) {
             metadata.fields = Fields::Known(fields);

@@ -8,6 +8,7 @@
 mod il_map;
 mod loader;
 mod method;
+mod naming;
 mod process;
 mod schema;
 
@@ -19,6 +20,7 @@ use crate::text::Utf16;
 pub use il_map::{IlOffset, MethodIlMap};
 pub use loader::{AssemblyEvent, AssemblyFlags, DomainModuleEvent, ModuleEvent, ModuleFlags, PdbSignature};
 pub use method::{JittingStarted, MethodEvent, MethodFlags, MethodNames, Tier};
+pub use naming::names_code;
 pub use process::{RuntimeInformation, RuntimeVersion, SampleType, Sku};
 
 pub use schema::described_events;

@@ -15,3 +15,4 @@ mod seen;
 mod six;
 mod stream;
 mod values;
+mod write;
