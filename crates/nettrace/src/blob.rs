@@ -1,16 +1,20 @@
-//! Headers of the blobs in event and metadata blocks.
+//! Headers of the blobs in event and metadata blocks of versions 4 and 5.
 
 use crate::cursor::Cursor;
 use crate::event::EventHeader;
-use crate::problem::Damage;
+use crate::events::EventRows;
+use crate::problem::{Damage, ProblemKind};
+use crate::six::Labels;
 
-/// What a compressed header can change against the blob before it.
+/// What a compressed header can change against the blob before it. Version 6 has [`changes::LABELS`] in the place of
+/// [`changes::ACTIVITY`].
 pub(crate) mod changes {
     pub(crate) const METADATA: u8 = 0x01;
     pub(crate) const NUMBERED: u8 = 0x02;
     pub(crate) const THREAD: u8 = 0x04;
     pub(crate) const STACK: u8 = 0x08;
     pub(crate) const ACTIVITY: u8 = 0x10;
+    pub(crate) const LABELS: u8 = 0x10;
     pub(crate) const RELATED: u8 = 0x20;
     pub(crate) const SORTED: u8 = 0x40;
     pub(crate) const PAYLOAD: u8 = 0x80;
@@ -42,13 +46,20 @@ impl<'a> BlobState<'a> {
                 sorted: false,
                 activity: None,
                 related_activity: None,
+                labels: Labels::NONE,
+                thread_info: None,
             },
         }
     }
 
-    /// Reads a compressed header and the payload; returns what the header changed.
+    /// Reads a header and the payload; returns what the header changed.
     #[inline(always)]
-    pub(crate) fn read_compressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
+    pub(crate) fn read<const COMPRESSED: bool>(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
+        if COMPRESSED { self.read_compressed(cursor) } else { self.read_uncompressed(cursor) }
+    }
+
+    #[inline(always)]
+    fn read_compressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
         let flags = cursor.u8()?;
         let header = &mut self.header;
         if flags & changes::METADATA != 0 {
@@ -85,7 +96,7 @@ impl<'a> BlobState<'a> {
 
     /// Reads an uncompressed header, the payload, and the padding behind it. Block contents begin at a multiple of 4 bytes
     /// of the stream, so that the cursor's position has the alignment that the format means.
-    pub(crate) fn read_uncompressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
+    fn read_uncompressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
         let bytes = cursor.u32()?;
         let start = cursor.position();
         // Bit 31 set: not sorted. (The format's own description has the sense the other way round; runtimes and readers
@@ -103,6 +114,8 @@ impl<'a> BlobState<'a> {
             sorted: metadata & 0x8000_0000 == 0,
             activity: Some(cursor.array()?),
             related_activity: Some(cursor.array()?),
+            labels: Labels::NONE,
+            thread_info: None,
         };
         self.payload_bytes = cursor.u32()?;
         let payload = cursor.take(self.payload_bytes as usize)?;
@@ -112,5 +125,36 @@ impl<'a> BlobState<'a> {
         let padding = cursor.position().wrapping_neg() & 3;
         cursor.take(padding.min(cursor.remaining()))?;
         Ok((changes::METADATA | changes::NUMBERED | changes::STACK, payload))
+    }
+}
+
+/// The rows of an event block: events name their threads by the ids of the operating system.
+pub(crate) struct FourRows<'a, const COMPRESSED: bool>(BlobState<'a>);
+
+impl<const COMPRESSED: bool> FourRows<'_, COMPRESSED> {
+    pub(crate) fn new() -> Self {
+        Self(BlobState::new())
+    }
+}
+
+impl<'a, const COMPRESSED: bool> EventRows<'a> for FourRows<'a, COMPRESSED> {
+    #[inline(always)]
+    fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
+        self.0.read::<COMPRESSED>(cursor)
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &BlobState<'a> {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn writer(&self) -> u64 {
+        self.0.header.capture_thread
+    }
+
+    #[inline(always)]
+    fn missing(&self) -> impl Iterator<Item = (ProblemKind, u64)> {
+        core::iter::empty()
     }
 }

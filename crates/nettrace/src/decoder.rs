@@ -1,20 +1,16 @@
 //! The decoder: bytes in, items out.
 
 use crate::block::{Block, Contents, Extent};
+use crate::dialect::{Dialect, NoTrace};
 use crate::event::Item;
-use crate::framing::{EndTag, Object, Step, read_object};
+use crate::framing::{EndTag, Object, Step};
 use crate::header::{self, Refused, Start};
 use crate::loss::Loss;
 use crate::metadata::Metadata;
 use crate::problem::{BlockKind, Problem, ProblemKind};
-use crate::stack::PointerSize;
+use crate::six::Attributes;
 use crate::summary::{BlockCounts, CutBlock, StreamEnd, Summary};
 use crate::trace::TraceInfo;
-
-/// Newest block version that is read; also the reader version that blocks may ask for.
-const BLOCK_VERSION: i32 = 2;
-/// Newest reader version that a trace object may ask for.
-const TRACE_VERSION: i32 = 4;
 
 /// Turns the bytes of a nettrace stream into items, in whatever pieces the bytes come.
 ///
@@ -31,6 +27,7 @@ pub struct Decoder {
     /// Bytes fed.
     bytes: u64,
     trace: Option<TraceInfo>,
+    attributes: Attributes,
     blocks: BlockCounts,
     contents: Contents,
 }
@@ -39,7 +36,7 @@ pub struct Decoder {
 enum Stage {
     #[default]
     Start,
-    Objects,
+    Objects(Dialect),
     Ended,
     Damaged {
         offset: u64,
@@ -91,16 +88,17 @@ impl Decoder {
         let end = self.end(sink)?;
         Ok(Summary {
             trace: self.trace,
+            attributes: self.attributes,
             end,
             bytes: self.bytes,
-            events: self.contents.tally.events,
-            events_without_stack: self.contents.tally.without_stack,
-            times: self.contents.tally.times,
-            metadata: self.contents.metadata.all().len() as u64,
-            stacks: self.contents.stacks.defined(),
+            events: self.contents.counts.tally.events,
+            events_without_stack: self.contents.counts.tally.without_stack,
+            times: self.contents.counts.tally.times,
+            metadata: self.contents.definitions.metadata.all().len() as u64,
+            stacks: self.contents.definitions.stacks.defined(),
             blocks: self.blocks,
-            loss: self.contents.loss(),
-            problems: self.contents.problems,
+            loss: self.contents.counts.losses.loss(),
+            problems: self.contents.counts.problems,
         })
     }
 
@@ -109,14 +107,19 @@ impl Decoder {
         self.trace.as_ref()
     }
 
+    /// What else the stream said about itself (version 6), in its own words: the pairs of its trace block.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
     /// The kinds of events defined so far, in the order of the stream.
     pub fn metadata(&self) -> &[Metadata] {
-        self.contents.metadata.all()
+        self.contents.definitions.metadata.all()
     }
 
     /// What the runtime dropped so far.
     pub fn loss(&self) -> Loss {
-        self.contents.loss()
+        self.contents.counts.losses.loss()
     }
 
     /// Whether the stream said that it is complete.
@@ -131,7 +134,7 @@ impl Decoder {
             let rest = bytes.get(used..).unwrap_or_default();
             let taken = match &self.stage {
                 Stage::Start => self.read_start(rest),
-                Stage::Objects => self.read_object(rest, sink),
+                Stage::Objects(dialect) => self.read_object(*dialect, rest, sink),
                 Stage::Ended => Some(self.skip_trailing(rest, sink)),
                 Stage::Damaged { .. } => Some(rest.len()),
                 Stage::Refused(refused) => return Err(refused.clone()),
@@ -151,8 +154,8 @@ impl Decoder {
                 self.needed = needed;
                 None
             }
-            Start::Objects(taken) => {
-                self.stage = Stage::Objects;
+            Start::Objects(dialect, taken) => {
+                self.stage = Stage::Objects(dialect);
                 Some(taken)
             }
             Start::Refused(refused) => {
@@ -163,19 +166,19 @@ impl Decoder {
     }
 
     /// Reads one object; `None` when it is not complete.
-    fn read_object(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Option<usize> {
-        match read_object(bytes, self.offset) {
+    fn read_object(&mut self, dialect: Dialect, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Option<usize> {
+        match dialect.read_object(bytes, self.offset) {
             Step::Need { bytes, .. } => {
                 self.needed = bytes;
                 None
             }
-            Step::End => {
+            Step::End { bytes } => {
                 self.stage = Stage::Ended;
-                Some(1)
+                Some(bytes)
             }
             Step::Broken { kind, at, value } => Some(self.stop(kind, at, Some(value), sink)),
             Step::Object { object, bytes, end } => {
-                let taken = self.take_object(&object, Extent::Whole, sink);
+                let taken = self.take_object(dialect, &object, Extent::Whole, sink);
                 match (taken, end) {
                     (Taken::Stopped, _) => Some(0),
                     (Taken::Read, EndTag::Good) => Some(bytes),
@@ -195,59 +198,66 @@ impl Decoder {
         at
     }
 
-    fn take_object(&mut self, object: &Object<'_>, extent: Extent, sink: &mut impl FnMut(Item<'_>)) -> Taken {
+    fn take_object(
+        &mut self,
+        dialect: Dialect,
+        object: &Object<'_>,
+        extent: Extent,
+        sink: &mut impl FnMut(Item<'_>),
+    ) -> Taken {
         let offset = self.offset.saturating_add(object.content_at as u64);
         let problem = |kind, value| Problem { kind, offset, block: Some(object.kind), value };
         if object.kind == BlockKind::Trace {
-            return self.take_trace(object, offset, sink);
+            return self.take_trace(dialect, object, offset, sink);
         }
         let Some(trace) = &self.trace else {
             self.stop(ProblemKind::BadTrace, 0, None, sink);
             return Taken::Stopped;
         };
-        let pointer_size: PointerSize = trace.pointer_size;
         self.blocks.count(object.kind);
         if object.kind == BlockKind::Unknown {
-            self.contents.problem(problem(ProblemKind::UnknownBlock, None), sink);
-        } else if object.reader > BLOCK_VERSION {
-            let value = Some(i64::from(object.reader));
-            self.contents.problem(problem(ProblemKind::NewerBlock, value), sink);
+            self.contents.problem(problem(ProblemKind::UnknownBlock, object.number), sink);
+        } else if let Some(reader) = dialect.newer_reader(object) {
+            self.contents.problem(problem(ProblemKind::NewerBlock, Some(reader.into())), sink);
         } else {
             let block = Block { kind: object.kind, content: object.content, offset, extent };
-            self.contents.read(block, pointer_size, sink);
+            dialect.read_block(&mut self.contents, block, trace.pointer_size, sink);
         }
         Taken::Read
     }
 
-    fn take_trace(&mut self, object: &Object<'_>, offset: u64, sink: &mut impl FnMut(Item<'_>)) -> Taken {
-        if object.reader > TRACE_VERSION {
-            self.stage = Stage::Refused(Refused::NewerTrace { version: object.version, reader: object.reader });
-            return Taken::Stopped;
-        }
-        if object.version < TRACE_VERSION {
-            self.stage = Stage::Refused(Refused::NetPerf { version: Some(object.version) });
+    fn take_trace(
+        &mut self,
+        dialect: Dialect,
+        object: &Object<'_>,
+        offset: u64,
+        sink: &mut impl FnMut(Item<'_>),
+    ) -> Taken {
+        let problem = |kind, offset| Problem { kind, offset, block: Some(object.kind), value: None };
+        let opening = dialect.read_trace(object);
+        if let Err(NoTrace::Refused(refused)) = opening {
+            self.stage = Stage::Refused(refused);
             return Taken::Stopped;
         }
         if self.trace.is_some() {
-            let problem = Problem { kind: ProblemKind::DuplicateTrace, offset, block: Some(object.kind), value: None };
-            self.contents.problem(problem, sink);
+            self.contents.problem(problem(ProblemKind::DuplicateTrace, offset), sink);
             return Taken::Read;
         }
-        match object.content.first_chunk().map(TraceInfo::read) {
-            Some(Ok(trace)) => {
-                self.trace = Some(trace);
-                sink(Item::Trace(trace));
-                Taken::Read
-            }
-            _ => {
-                self.stop(ProblemKind::BadTrace, 0, None, sink);
-                Taken::Stopped
-            }
+        let Ok(opening) = opening else {
+            self.stop(ProblemKind::BadTrace, 0, None, sink);
+            return Taken::Stopped;
+        };
+        self.trace = Some(opening.info);
+        self.attributes = opening.attributes;
+        sink(Item::Trace(opening.info));
+        if let Some((damage, at)) = opening.damage {
+            self.contents.problem(problem(damage.into(), offset.saturating_add(at as u64)), sink);
         }
+        Taken::Read
     }
 
     fn skip_trailing(&mut self, bytes: &[u8], sink: &mut impl FnMut(Item<'_>)) -> usize {
-        if !bytes.is_empty() && self.contents.problems.get(ProblemKind::TrailingBytes) == 0 {
+        if !bytes.is_empty() && self.contents.counts.problems.get(ProblemKind::TrailingBytes) == 0 {
             let problem = Problem { kind: ProblemKind::TrailingBytes, offset: self.offset, block: None, value: None };
             self.contents.problem(problem, sink);
         }
@@ -267,8 +277,9 @@ impl Decoder {
                     return Err(refused);
                 }
             }
-            Stage::Objects => {
-                if let Step::Need { bytes, begun: Some(object) } = read_object(&pending, self.offset) {
+            Stage::Objects(dialect) => {
+                let dialect = *dialect;
+                if let Step::Need { bytes, begun: Some(object) } = dialect.read_object(&pending, self.offset) {
                     missing = bytes.checked_sub(pending.len()).and_then(|bytes| i64::try_from(bytes).ok());
                     cut = Some(CutBlock {
                         kind: object.kind,
@@ -279,7 +290,7 @@ impl Decoder {
                     let extent = if object.content.len() == object.declared { Extent::Whole } else { Extent::Cut };
                     // A trace object is of use only as a whole.
                     if object.kind != BlockKind::Trace || extent == Extent::Whole {
-                        self.take_object(&object, extent, sink);
+                        self.take_object(dialect, &object, extent, sink);
                     }
                 }
             }

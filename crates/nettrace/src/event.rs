@@ -6,6 +6,7 @@ use crate::loss::Gap;
 use crate::metadata::Metadata;
 use crate::problem::Problem;
 use crate::sequence::SequencePoint;
+use crate::six::{Label, Labels, ThreadInfo};
 use crate::stack::{PointerSize, Stack};
 use crate::trace::TraceInfo;
 
@@ -30,7 +31,8 @@ pub enum Item<'a> {
 pub struct Event<'a> {
     /// Thread, time and numbers.
     pub header: &'a EventHeader<'a>,
-    /// Its definition: provider, id, version, name, fields.
+    /// Its definition: provider, id, version, name, fields. Labels of the event overrule some of it (version 6): see
+    /// [`Event::opcode`], [`Event::keywords`], [`Event::level`] and [`Event::version`].
     pub metadata: &'a Metadata,
     /// The managed frames of `header.thread`, or `None` when the event names no stack or one without frames.
     pub stack: Option<Stack<'a>>,
@@ -41,10 +43,63 @@ pub struct Event<'a> {
     pub(crate) pointer_size: PointerSize,
 }
 
+impl<'a> Event<'a> {
+    /// The opcode that counts, as for [`Metadata::opcode`]: that of the event's labels, else that of its definition.
+    pub fn opcode(&self) -> u8 {
+        let labelled = self.overruled(|label| if let Label::Opcode(opcode) = label { Some(opcode) } else { None });
+        self.metadata.opcode_if_stated(labelled.or(self.metadata.stated_opcode))
+    }
+
+    /// Keywords: those of the event's labels, else those of its definition.
+    pub fn keywords(&self) -> u64 {
+        let labelled =
+            self.overruled(|label| if let Label::Keywords(keywords) = label { Some(keywords) } else { None });
+        labelled.unwrap_or(self.metadata.keywords)
+    }
+
+    /// Level: that of the event's labels, else that of its definition.
+    pub fn level(&self) -> u32 {
+        let labelled = self.overruled(|label| if let Label::Level(level) = label { Some(level) } else { None });
+        labelled.map_or(self.metadata.level, u32::from)
+    }
+
+    /// Version of the payload: that of the event's labels, else that of its definition.
+    pub fn version(&self) -> u32 {
+        let labelled = self.overruled(|label| if let Label::Version(version) = label { Some(version) } else { None });
+        labelled.map_or(self.metadata.version, u32::from)
+    }
+
+    /// The labels of the event; none before version 6.
+    pub fn labels(&self) -> Labels<'a> {
+        self.header.labels
+    }
+
+    /// What the stream says about the thread the event is about; `None` before version 6.
+    pub fn thread_info(&self) -> Option<&'a ThreadInfo> {
+        self.header.thread_info
+    }
+
+    /// The process of the thread the event is about. `None` before version 6, where all is about the process of
+    /// [`TraceInfo::process_id`].
+    pub fn process_id(&self) -> Option<u64> {
+        self.header.thread_info?.process_id
+    }
+
+    /// Name of the thread the event is about; `None` before version 6.
+    pub fn thread_name(&self) -> Option<&'a str> {
+        self.header.thread_info?.name.as_deref()
+    }
+
+    fn overruled<T>(&self, choose: impl FnMut(Label<'a>) -> Option<T>) -> Option<T> {
+        self.header.labels.iter().find_map(choose)
+    }
+}
+
 /// Thread, time and numbers of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventHeader<'a> {
-    /// The thread the event is about: OS thread id in the traced process' pid namespace.
+    /// The thread the event is about: OS thread id in the traced process' pid namespace. In version 6 the stream's own
+    /// index of the thread where it does not say an id.
     pub thread: u64,
     /// The thread that wrote the event; another one than `thread` for the samples of the runtime's sampler.
     pub capture_thread: u64,
@@ -60,6 +115,8 @@ pub struct EventHeader<'a> {
     pub sorted: bool,
     pub(crate) activity: Option<&'a [u8; 16]>,
     pub(crate) related_activity: Option<&'a [u8; 16]>,
+    pub(crate) labels: Labels<'a>,
+    pub(crate) thread_info: Option<&'a ThreadInfo>,
 }
 
 impl EventHeader<'_> {

@@ -96,10 +96,10 @@ pub enum FieldType {
 }
 
 /// Deeper nesting than this is hostile: event sources nest one or two levels.
-const MAX_DEPTH: u32 = 16;
+pub(crate) const MAX_DEPTH: u32 = 16;
 
-const OBJECT: u32 = 1;
-const ARRAY: u32 = 19;
+pub(crate) const OBJECT: u32 = 1;
+pub(crate) const ARRAY: u32 = 19;
 
 /// The list of version 4: `count`, then type and name of each field.
 pub(crate) fn read_v1(cursor: &mut Cursor<'_>, depth: u32) -> Result<Vec<Field>, Damage> {
@@ -150,7 +150,8 @@ fn count_of_fields(cursor: &mut Cursor<'_>, depth: u32) -> Result<u32, Damage> {
     Ok(count)
 }
 
-fn scalar(code: u32) -> Result<FieldType, Damage> {
+/// The types of all versions that take nothing to describe but their code.
+pub(crate) fn scalar(code: u32) -> Result<FieldType, Damage> {
     Ok(match code {
         3 => FieldType::Boolean,
         4 => FieldType::Char,

@@ -1,4 +1,4 @@
-//! Objects of the container: where each begins and ends, and nothing of what is in them.
+//! Objects of the container of versions 4 and 5: where each begins and ends, and nothing of what is in them.
 
 use crate::problem::{BlockKind, ProblemKind};
 use crate::trace::TRACE_BYTES;
@@ -19,8 +19,8 @@ pub(crate) enum Step<'a> {
     Need { bytes: usize, begun: Option<Object<'a>> },
     /// An object, and the bytes it took, its end tag excluded when that is not as it should be.
     Object { object: Object<'a>, bytes: usize, end: EndTag },
-    /// End of the stream.
-    End,
+    /// End of the stream, and the bytes of its mark.
+    End { bytes: usize },
     /// No object is here.
     Broken { kind: ProblemKind, at: usize, value: i64 },
 }
@@ -34,8 +34,11 @@ pub(crate) enum EndTag {
 /// One object of the container.
 pub(crate) struct Object<'a> {
     pub(crate) kind: BlockKind,
+    /// The number that stands for the kind, in version 6.
+    pub(crate) number: Option<i64>,
+    /// Version of the object, 0 where the version of the stream says all.
     pub(crate) version: i32,
-    /// Reader version the object asks for.
+    /// Reader version the object asks for, 0 where the version of the stream says all.
     pub(crate) reader: i32,
     /// Bytes its content should have.
     pub(crate) declared: usize,
@@ -51,7 +54,7 @@ pub(crate) fn read_object(bytes: &[u8], offset: u64) -> Step<'_> {
     let broken = |kind, at, value| Step::Broken { kind, at, value };
     match bytes.first() {
         None => return need(1),
-        Some(&TAG_NULL) => return Step::End,
+        Some(&TAG_NULL) => return Step::End { bytes: 1 },
         Some(&TAG_BEGIN) => {}
         Some(&tag) => return broken(ProblemKind::BadFraming, 0, i64::from(tag)),
     }
@@ -99,7 +102,7 @@ pub(crate) fn read_object(bytes: &[u8], offset: u64) -> Step<'_> {
         (after_size.wrapping_add(padding), size as usize)
     };
     let content_end = content_at.wrapping_add(declared);
-    let object = |content| Object { kind, version, reader, declared, content, content_at };
+    let object = |content| Object { kind, number: None, version, reader, declared, content, content_at };
     match (bytes.get(content_at..content_end), bytes.get(content_end)) {
         (Some(content), Some(&TAG_END)) => {
             Step::Object { object: object(content), bytes: content_end.wrapping_add(1), end: EndTag::Good }

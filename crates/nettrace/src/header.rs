@@ -1,5 +1,7 @@
 //! The first bytes of a stream, which say whether it is one and in which version.
 
+use crate::dialect::Dialect;
+
 /// Why a stream is not read at all.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -11,13 +13,13 @@ pub enum Refused {
         first: Vec<u8>,
     },
     /// A stream of .NET Core 2, in the format before nettrace.
-    #[error("{} stream, which is not supported: nettrace versions 4 and 5 are", NetPerf(*.version))]
+    #[error("{} stream, which is not supported: nettrace versions 4 to 6 are", NetPerf(*.version))]
     NetPerf {
         /// 1 to 3; `None` when the stream ends before it says so.
         version: Option<i32>,
     },
-    /// A stream in the framing of version 6, or a later one.
-    #[error("nettrace version {major}.{minor}, which is not supported: versions 4 and 5 are")]
+    /// A stream of a version after 6.
+    #[error("nettrace version {major}.{minor}, which is not supported: versions 4 to 6 are")]
     Newer {
         /// Major version.
         major: u32,
@@ -64,13 +66,16 @@ const MAGIC: &[u8] = b"Nettrace";
 /// What follows the magic in versions 4 and 5, and begins a NetPerf stream.
 const SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
+/// The only major version in the framing that begins with four zero bytes.
+const SIX: u32 = 6;
+
 /// What the first bytes say so far.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Start {
     /// This many bytes, counted from the start, are needed to go on.
     Need(usize),
-    /// Versions 4 or 5; objects begin after this many bytes.
-    Objects(usize),
+    /// A stream in this dialect, whose objects begin after this many bytes.
+    Objects(Dialect, usize),
     /// Not to be read.
     Refused(Refused),
 }
@@ -87,11 +92,14 @@ pub(crate) fn read_start(bytes: &[u8]) -> Start {
             return Start::Need(20);
         };
         let (major, minor) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-        return Start::Refused(Refused::Newer { major, minor });
+        return match major {
+            SIX => Start::Objects(Dialect::Six { minor }, 20),
+            _ => Start::Refused(Refused::Newer { major, minor }),
+        };
     }
     match rest.split_at_checked(SERIALIZATION.len()) {
         None => Start::Need(32),
-        Some((header, _)) if header == SERIALIZATION => Start::Objects(32),
+        Some((header, _)) if header == SERIALIZATION => Start::Objects(Dialect::Four, 32),
         Some(_) => Start::Refused(Refused::NotNettrace { first: first.to_vec() }),
     }
 }
@@ -132,15 +140,17 @@ mod tests {
     #[test]
     fn starts_are_told_apart() {
         let nettrace = [MAGIC, SERIALIZATION].concat();
-        let six = [MAGIC, &[0; 4], &6u32.to_le_bytes(), &2u32.to_le_bytes()].concat();
+        let framed = |major: u32| [MAGIC, &[0; 4], &major.to_le_bytes(), &2u32.to_le_bytes()].concat();
+        let (six, seven) = (framed(6), framed(7));
         let netperf = [SERIALIZATION, &[4, 4, 1], &3u32.to_le_bytes()].concat();
         let not = |first: &[u8]| Start::Refused(Refused::NotNettrace { first: first.to_vec() });
         let cases = [
-            (&nettrace[..], Start::Objects(32)),
+            (&nettrace[..], Start::Objects(Dialect::Four, 32)),
             (&nettrace[..12], Start::Need(32)),
             (&nettrace[..8], Start::Need(12)),
             (&nettrace[..3], Start::Need(8)),
-            (&six, Start::Refused(Refused::Newer { major: 6, minor: 2 })),
+            (&six, Start::Objects(Dialect::Six { minor: 2 }, 20)),
+            (&seven, Start::Refused(Refused::Newer { major: 7, minor: 2 })),
             (&six[..15], Start::Need(20)),
             (&netperf, Start::Refused(Refused::NetPerf { version: Some(3) })),
             (&netperf[4..], Start::Refused(Refused::NetPerf { version: Some(3) })),
@@ -160,11 +170,11 @@ mod tests {
             (Refused::NotNettrace { first: vec![] }, "not a nettrace stream: it begins with nothing"),
             (
                 Refused::NetPerf { version: Some(2) },
-                "NetPerf version 2 stream, which is not supported: nettrace versions 4 and 5 are",
+                "NetPerf version 2 stream, which is not supported: nettrace versions 4 to 6 are",
             ),
             (
-                Refused::Newer { major: 6, minor: 0 },
-                "nettrace version 6.0, which is not supported: versions 4 and 5 are",
+                Refused::Newer { major: 7, minor: 0 },
+                "nettrace version 7.0, which is not supported: versions 4 to 6 are",
             ),
         ];
         for (refused, expected) in cases {

@@ -38,9 +38,10 @@
 //!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
 //!
 //! [`Event::fields`] gives the payload of any event as named values, by the event's definition or, for the runtime's own
-//! events, by what is known here; [`runtime`] gives some of the latter a type. Source of the format: the nettrace description in the .NET
-//! diagnostics documentation, versions 4 and 5 (which share one version number on the wire). NetPerf (1 to 3) and version 6
-//! streams are [`Refused`] by name.
+//! events, by what is known here; [`runtime`] gives some of the latter a type. Source of the format: the descriptions of
+//! nettrace versions 4 and 5 (which share one version number on the wire) and 6 beside the TraceEvent library. Runtimes write
+//! the former; the latter comes from tools that trace whole machines, so there each event says its process
+//! ([`Event::process_id`]). NetPerf (1 to 3) and what comes after 6 are [`Refused`] by name.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -52,16 +53,20 @@ mod blob;
 mod block;
 mod cursor;
 mod decoder;
+mod dialect;
 mod event;
+mod events;
 mod fields;
 mod framing;
 mod header;
 mod loss;
 mod metadata;
 pub mod order;
+mod places;
 mod problem;
 pub mod runtime;
 mod sequence;
+mod six;
 mod stack;
 mod summary;
 pub mod survey;
@@ -78,8 +83,9 @@ pub use loss::{Gap, Loss, ThreadLoss};
 pub use metadata::Metadata;
 pub use problem::{BlockKind, Problem, ProblemCounts, ProblemKind};
 pub use sequence::SequencePoint;
+pub use six::{Attributes, Label, Labels, MetadataDetails, ThreadInfo};
 pub use stack::{PointerSize, Stack};
 pub use summary::{BlockCounts, CutBlock, StreamEnd, Summary};
 pub use text::{Utf8, Utf16};
-pub use trace::{TraceInfo, UtcTime};
+pub use trace::{FormatVersion, TraceInfo, UtcTime};
 pub use value::{Array, DateTime, Decimal, FieldsOfPayload, Fit, NamedNumber, Names, Object, Value};

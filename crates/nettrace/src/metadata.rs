@@ -1,13 +1,13 @@
 //! Definitions of events.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use crate::cursor::Cursor;
 use crate::fields::{self, Field, FieldType, Fields};
+use crate::places::Places;
 use crate::problem::Damage;
 use crate::runtime::{Known, Schema};
+use crate::six::MetadataDetails;
 use crate::text::Utf16;
 
 /// What the stream says about one kind of event.
@@ -27,10 +27,12 @@ pub struct Metadata {
     pub version: u32,
     /// Level: 1 critical to 5 verbose, 0 always.
     pub level: u32,
-    /// Opcode as stated by the stream (version 5 only); see [`Metadata::opcode`].
+    /// Opcode as stated by the stream (from version 5 on); see [`Metadata::opcode`].
     pub stated_opcode: Option<u8>,
     /// Fields of the payload.
     pub fields: Fields,
+    /// What only version 6 can say, if the stream says any of it.
+    pub details: Option<Box<MetadataDetails>>,
     /// Which of the runtime's events this is: looked up once, here, so that no event compares names.
     pub(crate) known: Option<Known>,
     /// What this crate knows of the event where the stream says nothing; looked up once, too.
@@ -49,7 +51,12 @@ impl Metadata {
     /// `Stop` means 2, because older event sources say it only there. So pairs match whichever way they were written, and a
     /// stated opcode is never overruled by a name.
     pub fn opcode(&self) -> u8 {
-        match self.stated_opcode {
+        self.opcode_if_stated(self.stated_opcode)
+    }
+
+    /// The opcode that counts where this one is stated.
+    pub(crate) fn opcode_if_stated(&self, stated: Option<u8>) -> u8 {
+        match stated {
             Some(opcode) if opcode != 0 => opcode,
             _ if self.name.ends_with("Start") => START,
             _ if self.name.ends_with("Stop") => STOP,
@@ -69,7 +76,12 @@ impl Metadata {
     /// The fields by which payloads are read: those the stream states, or for the runtime's own events, of which it states
     /// none, those this crate knows; `None` when nothing is known.
     pub fn payload_fields(&self) -> Option<&[Field]> {
-        match (&self.fields, self.schema) {
+        self.payload_fields_with(self.schema)
+    }
+
+    /// The same where this is what the crate knows of the event.
+    pub(crate) fn payload_fields_with(&self, schema: Option<&'static Schema>) -> Option<&[Field]> {
+        match (&self.fields, schema) {
             (Fields::Known(fields), _) if !fields.is_empty() => Some(match &fields[..] {
                 // Event sources wrap what they are given as one object in a field without a name (their counters do).
                 [Field { name, field_type: FieldType::Object(inner) }] if name.is_empty() => inner,
@@ -105,6 +117,7 @@ impl Metadata {
             level,
             stated_opcode: None,
             fields: Fields::Opaque,
+            details: None,
             known,
             schema,
         };
@@ -141,10 +154,10 @@ impl Metadata {
 #[derive(Default)]
 pub(crate) struct MetadataTable {
     all: Vec<Metadata>,
-    /// Index + 1 by id, for the small ids that runtimes give.
-    near: Vec<u32>,
-    /// Index by id for the others: no stream can make `near` larger than its own definitions justify.
-    far: HashMap<u32, u32>,
+    /// Those that events can refer to.
+    live: Places,
+    /// The last one of each id, forgotten or not.
+    latest: Places,
 }
 
 impl MetadataTable {
@@ -154,32 +167,28 @@ impl MetadataTable {
 
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<&Metadata> {
-        let index = match self.near.get(id as usize) {
-            Some(index) if *index > 0 => index.wrapping_sub(1),
-            _ => *self.far.get(&id)?,
-        };
-        self.all.get(index as usize)
+        self.all.get(self.live.get(id.into())? as usize)
     }
 
     /// Adds a definition unless there is one with its id; says whether it did.
     pub(crate) fn define(&mut self, metadata: Metadata) -> bool {
-        let id = metadata.id;
-        if self.get(id).is_some() {
+        let id = u64::from(metadata.id);
+        if self.live.get(id).is_some() {
             return false;
         }
-        let Ok(index) = u32::try_from(self.all.len()) else { return false };
-        let near_limit = index.saturating_mul(4).saturating_add(64);
-        if id < near_limit {
-            if self.near.len() <= id as usize {
-                self.near.resize((id as usize).saturating_add(1), 0);
-            }
-            if let Some(slot) = self.near.get_mut(id as usize) {
-                *slot = index.saturating_add(1);
-            }
-        } else if let Entry::Vacant(slot) = self.far.entry(id) {
-            slot.insert(index);
+        // A writer that lets its definitions be forgotten gives the same ones again and again.
+        let latest = self.latest.get(id).filter(|place| self.all.get(*place as usize) == Some(&metadata));
+        let Some(place) = latest.or(u32::try_from(self.all.len()).ok()) else { return false };
+        if latest.is_none() {
+            self.all.push(metadata);
+            self.latest.set(id, place);
         }
-        self.all.push(metadata);
+        self.live.set(id, place);
         true
+    }
+
+    /// Forgets which ids stand for what; the definitions stay in [`MetadataTable::all`].
+    pub(crate) fn forget(&mut self) {
+        self.live = Places::default();
     }
 }

@@ -15,6 +15,12 @@ pub enum BlockKind {
     Event,
     /// Sequence point.
     SequencePoint,
+    /// Definitions of threads (version 6).
+    Thread,
+    /// Threads that are gone (version 6).
+    RemoveThread,
+    /// Definitions of label lists (version 6).
+    LabelList,
     /// A type this reader does not know.
     Unknown,
 }
@@ -27,6 +33,9 @@ impl fmt::Display for BlockKind {
             Self::Stack => "stack block",
             Self::Event => "event block",
             Self::SequencePoint => "sequence point",
+            Self::Thread => "thread block",
+            Self::RemoveThread => "remove-thread block",
+            Self::LabelList => "label list block",
             Self::Unknown => "block of unknown type",
         })
     }
@@ -83,7 +92,7 @@ problem_kinds! {
     BadTrace => "unusable trace object",
     /// A second trace object; ignored.
     DuplicateTrace => "second trace object",
-    /// A block of a type this reader does not know; skipped.
+    /// A block of a type this reader does not know (value: its kind in version 6); skipped.
     UnknownBlock => "block type not known",
     /// A block that asks for a newer reader (value: the version asked for); skipped.
     NewerBlock => "block asks for a newer reader",
@@ -108,10 +117,29 @@ problem_kinds! {
     DuplicateMetadata => "event defined twice",
     /// The fields in an event's definition could not be read (value: the id); its payload stays opaque.
     BadFields => "unreadable field list in an event definition",
+    /// The optional entries of an event's definition could not be read to their end (value: the id); those before stay.
+    BadEntries => "unreadable optional entries in an event definition",
     /// An event whose definition is missing (value: the metadata id); it is skipped.
     UnknownMetadata => "event without a definition",
     /// An event that names a stack never defined (value: the stack id); it comes without a stack.
     UnknownStack => "stack never defined",
+    /// An event, sequence point or remove-thread block that names a thread never defined, or removed or forgotten since
+    /// (value: its index). The event comes with the index in place of the id of its thread.
+    UnknownThread => "thread never defined",
+    /// A second definition of a thread that is still there (value: its index); the newer one counts from there on.
+    DuplicateThread => "thread defined twice",
+    /// A thread's definition could not be read; it is ignored.
+    BadThread => "unreadable thread definition",
+    /// More threads, or longer texts about them, than this reader keeps (value: the thread's index); the thread is not
+    /// defined.
+    TooManyThreads => "more threads than are kept",
+    /// An event that names a list of labels never defined (value: its id); it comes without labels.
+    UnknownLabels => "label list never defined",
+    /// A list of labels with the id that stands for none, 0; it is ignored.
+    ReservedLabels => "label list with the id of none",
+    /// An optional entry of a kind this reader does not know (value: the kind), so that its length is not known either.
+    /// The other entries of the same definition are not read; in a block of label lists the rest of the block.
+    UnknownEntry => "optional entry not known",
 }
 
 /// Something that could not be read.

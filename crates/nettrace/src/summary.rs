@@ -2,6 +2,7 @@
 
 use crate::loss::Loss;
 use crate::problem::{BlockKind, ProblemCounts};
+use crate::six::Attributes;
 use crate::trace::TraceInfo;
 
 /// What a stream held, and what of it could not be read.
@@ -9,6 +10,8 @@ use crate::trace::TraceInfo;
 pub struct Summary {
     /// What the stream said about itself; `None` when it ended before that.
     pub trace: Option<TraceInfo>,
+    /// What else it said about itself (version 6), in its own words.
+    pub attributes: Attributes,
     /// How it ended.
     pub end: StreamEnd,
     /// Bytes fed.
@@ -74,6 +77,12 @@ pub struct BlockCounts {
     pub event: u64,
     /// Sequence points.
     pub sequence_point: u64,
+    /// Definitions of threads.
+    pub thread: u64,
+    /// Threads that are gone.
+    pub remove_thread: u64,
+    /// Definitions of label lists.
+    pub label_list: u64,
     /// Types that were skipped.
     pub unknown: u64,
 }
@@ -86,6 +95,9 @@ impl BlockCounts {
             BlockKind::Stack => &mut self.stack,
             BlockKind::Event => &mut self.event,
             BlockKind::SequencePoint => &mut self.sequence_point,
+            BlockKind::Thread => &mut self.thread,
+            BlockKind::RemoveThread => &mut self.remove_thread,
+            BlockKind::LabelList => &mut self.label_list,
             BlockKind::Unknown => &mut self.unknown,
         };
         *counter = counter.saturating_add(1);

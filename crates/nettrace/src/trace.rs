@@ -10,6 +10,8 @@ pub(crate) const TRACE_BYTES: usize = 48;
 /// What the stream says about itself and the traced process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceInfo {
+    /// Version of the format; streams of version 5 say 4.
+    pub version: FormatVersion,
     /// Wall clock time at `sync_ticks`.
     pub utc: UtcTime,
     /// The stream's clock at `utc`, ticks.
@@ -18,17 +20,30 @@ pub struct TraceInfo {
     pub ticks_per_second: u64,
     /// Size of a pointer in the traced process.
     pub pointer_size: PointerSize,
-    /// Process id in the traced process' own pid namespace.
-    pub process_id: u32,
-    /// Processors the traced process saw.
-    pub processors: u32,
-    /// Intended time between samples, ns; informative and not reliable.
-    pub sampling_period_ns: u32,
+    /// Process id in the traced process' own pid namespace. `None` when the stream does not say it, as one of a whole
+    /// machine does not (version 6).
+    pub process_id: Option<u32>,
+    /// Processors the traced process saw, if the stream says it.
+    pub processors: Option<u32>,
+    /// Intended time between samples, ns, if the stream says it; informative and not reliable.
+    pub sampling_period_ns: Option<u32>,
 }
 
 impl TraceInfo {
+    /// Reads the trace object of versions 4 and 5.
     pub(crate) fn read(bytes: &[u8; TRACE_BYTES]) -> Result<Self, Damage> {
         let mut cursor = Cursor::new(bytes);
+        let info = Self::read_clock(&mut cursor, FormatVersion { major: 4, minor: 0 })?;
+        Ok(Self {
+            process_id: Some(cursor.u32()?),
+            processors: Some(cursor.u32()?),
+            sampling_period_ns: Some(cursor.u32()?),
+            ..info
+        })
+    }
+
+    /// Reads what the versions have in common: clock and pointer size.
+    pub(crate) fn read_clock(cursor: &mut Cursor<'_>, version: FormatVersion) -> Result<Self, Damage> {
         let (year, month, _day_of_week, day) = (cursor.u16()?, cursor.u16()?, cursor.u16()?, cursor.u16()?);
         let utc = UtcTime {
             year,
@@ -40,13 +55,14 @@ impl TraceInfo {
             millisecond: cursor.u16()?,
         };
         let info = Self {
+            version,
             utc,
             sync_ticks: cursor.u64()?,
             ticks_per_second: cursor.u64()?,
             pointer_size: PointerSize::from_bytes(cursor.u32()?).ok_or(Damage::BadSize)?,
-            process_id: cursor.u32()?,
-            processors: cursor.u32()?,
-            sampling_period_ns: cursor.u32()?,
+            process_id: None,
+            processors: None,
+            sampling_period_ns: None,
         };
         // A clock that stands still or runs backwards makes every time meaningless.
         if info.ticks_per_second == 0 || i64::try_from(info.ticks_per_second).is_err() {
@@ -72,6 +88,15 @@ impl TraceInfo {
             u128::from(ticks).saturating_mul(1_000_000_000).checked_div(u128::from(self.ticks_per_second));
         nanoseconds.and_then(|value| u64::try_from(value).ok()).unwrap_or(u64::MAX)
     }
+}
+
+/// Version of the format that a stream is written in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FormatVersion {
+    /// Readers of an older major version cannot read it.
+    pub major: u32,
+    /// Readers of an older minor version can read it.
+    pub minor: u32,
 }
 
 /// A wall clock time in UTC with the stream's precision of a millisecond, as the stream spells it (not checked).

@@ -7,6 +7,7 @@ mod corpus;
 pub mod image;
 pub mod live;
 pub mod nettrace;
+pub mod nettrace6;
 pub mod perfdata;
 pub mod profile;
 

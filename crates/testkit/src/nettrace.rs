@@ -52,6 +52,11 @@ impl Stream {
         Self { bytes }
     }
 
+    /// A stream that goes on from these bytes.
+    pub fn continued(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
     /// A stream with its header and a trace object of the usual numbers.
     pub fn with_trace() -> Self {
         Self::new().trace(Trace::default())

@@ -37,11 +37,16 @@ fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
     let system: Vec<&str> = system.map(String::as_str).filter(|text| !text.is_empty()).collect();
     if let Some(trace) = &summary.trace {
         let pointers = if trace.pointer_size == PointerSize::Four { "32-bit" } else { "64-bit" };
-        let processors = format!("{} processors", trace.processors);
-        let system = system.into_iter().chain([pointers, &processors]).collect::<Vec<_>>().join(", ");
+        let processors = trace.processors.map(|count| format!("{count} processors"));
+        let system = system.into_iter().chain([pointers]).chain(processors.as_deref());
+        let system = system.collect::<Vec<_>>().join(", ");
         facts.push(("system", system));
         let command = about.command_line.as_deref().unwrap_or_default();
-        facts.push(("process", format!("{} {command}", trace.process_id).trim_end().to_owned()));
+        let process = match trace.process_id {
+            Some(process) => format!("{process} {command}"),
+            None => "not told by the trace".to_owned(),
+        };
+        facts.push(("process", process.trim_end().to_owned()));
         facts.push(("began", utc(&trace.utc)));
         facts.push(("lasted", format!("{} s", seconds(info.duration_ns()))));
     }

@@ -3,7 +3,7 @@
 mod held;
 mod queue;
 
-use held::{Definitions, HeldEvent};
+use held::{Definitions, HeldEvent, Threads};
 use queue::{Held, Queue};
 
 use crate::event::{Event, Item};
@@ -50,6 +50,7 @@ const DEFAULT_LIMIT: usize = 64 << 20;
 pub struct TimeOrder {
     queue: Queue,
     definitions: Definitions,
+    threads: Threads,
     limit: usize,
     /// Latest time handed on.
     reached: u64,
@@ -79,11 +80,13 @@ impl TimeOrder {
         Self::with_limit(DEFAULT_LIMIT)
     }
 
-    /// Lets so many bytes of events wait. Beside them are kept the definitions of these events.
+    /// Lets so many bytes of events wait. Beside them are kept the definitions of these events, and what
+    /// the stream says of their threads.
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             queue: Queue::default(),
             definitions: Definitions::default(),
+            threads: Threads::default(),
             limit: bytes,
             reached: 0,
             counts: OrderCounts::default(),
@@ -106,6 +109,7 @@ impl TimeOrder {
             Item::SequencePoint(_) => {
                 self.flush(sink);
                 self.definitions.doubt();
+                self.threads.forget();
                 sink(item);
             }
             Item::Trace(_) | Item::Problem(_) => sink(item),
@@ -143,7 +147,8 @@ impl TimeOrder {
             return self.hand_on(event, sink);
         }
         let definition = self.definitions.index_of(event.metadata);
-        let (held, parts) = HeldEvent::of(&event, definition);
+        let thread_info = event.header.thread_info.map(|info| self.threads.index_of(info));
+        let (held, parts) = HeldEvent::of(&event, definition, thread_info);
         self.queue.push(event.header.time, Held::Event(held), parts.into_iter());
         self.counts.waited = self.counts.waited.saturating_add(1);
     }
@@ -173,7 +178,8 @@ impl TimeOrder {
             Some((time, Held::Event(held))) => {
                 self.count_order(time);
                 if let Some(metadata) = self.definitions.get(held.definition) {
-                    held.lend(time, self.queue.bytes(), metadata, |event| sink(Item::Event(event)));
+                    let thread_info = held.thread_info.and_then(|index| self.threads.get(index));
+                    held.lend(time, self.queue.bytes(), metadata, thread_info, |event| sink(Item::Event(event)));
                 }
             }
             Some((_, Held::Gap(gap))) => sink(Item::Gap(gap)),

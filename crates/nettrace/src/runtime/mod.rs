@@ -97,9 +97,10 @@ impl<'a> RuntimeEvent<'a> {
     pub fn decode(event: &Event<'a>) -> Result<Option<Self>, PayloadError> {
         let metadata = event.metadata;
         let Some(known) = metadata.known else { return Ok(None) };
-        known.read(&mut Cursor::new(event.payload), metadata.version).map(Some).map_err(|_| PayloadError {
+        let version = event.version();
+        known.read(&mut Cursor::new(event.payload), version).map(Some).map_err(|_| PayloadError {
             event_id: metadata.event_id,
-            version: metadata.version,
+            version,
             offset: event.offset,
             present: event.payload.len(),
         })

@@ -78,14 +78,26 @@ impl<'a> Event<'a> {
     /// definitions name none, those this crate knows.
     pub fn fields(&self) -> FieldsOfPayload<'a> {
         let read = |fields| FieldsOfPayload::new(self.payload, fields, self.pointer_size);
-        let fields = read(self.metadata.payload_fields());
+        let schema = self.schema();
+        let fields = read(self.metadata.payload_fields_with(schema));
         // A JIT helper has a name and nothing else that methods have.
-        match self.metadata.schema.and_then(Schema::without_null_texts) {
+        match schema.and_then(Schema::without_null_texts) {
             Some(left) if is_jit_helper(&fields) && matches!(fields.clone().fit(), Fit::Short { .. }) => {
                 read(Some(left))
             }
             _ => fields,
         }
+    }
+}
+
+impl Event<'_> {
+    /// What this crate knows of the event in the version that it states itself, or else its definition.
+    fn schema(&self) -> Option<&'static Schema> {
+        let (metadata, version) = (self.metadata, self.version());
+        if version == metadata.version {
+            return metadata.schema;
+        }
+        Schema::find(&metadata.provider, metadata.event_id, version, &metadata.name)
     }
 }
 

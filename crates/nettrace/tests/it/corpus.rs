@@ -106,7 +106,7 @@ fn every_file_holds_what_its_list_says() {
         let (found, summary) = read(&bytes, bytes.len());
         let trace = summary.trace.unwrap();
         assert_eq!(number(line, "ptr"), Some(trace.pointer_size.bytes() as u64), "{name}");
-        assert_eq!(number(line, "cpus"), Some(trace.processors.into()), "{name}");
+        assert_eq!(number(line, "cpus"), trace.processors.map(u64::from), "{name}");
         assert_eq!(number(line, "freq"), Some(trace.ticks_per_second), "{name}");
         let utc = trace.utc;
         let date = format!("{:04}-{:02}-{:02}", utc.year, utc.month, utc.day);

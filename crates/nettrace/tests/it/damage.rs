@@ -180,5 +180,5 @@ fn what_follows_the_end_is_told_once() {
     let twice = Stream::with_trace().trace(Trace { process_id: 1, ..Trace::default() }).end();
     let (seen, summary) = decode(&twice);
     assert_eq!(problems(&seen)[0].0, ProblemKind::DuplicateTrace);
-    assert_eq!(summary.trace.map(|trace| trace.process_id), Some(4242));
+    assert_eq!(summary.trace.and_then(|trace| trace.process_id), Some(4242));
 }

@@ -12,5 +12,6 @@ mod runtime;
 mod schema;
 mod scratch;
 mod seen;
+mod six;
 mod stream;
 mod values;

@@ -13,8 +13,8 @@ fn the_trace_object_comes_first() {
     let utc = UtcTime { year: 2026, month: 7, day: 3, hour: 1, minute: 2, second: 3, millisecond: 4 };
     assert_eq!(trace.utc, utc);
     assert_eq!((trace.sync_ticks, trace.ticks_per_second), (1_000, 1_000_000_000));
-    assert_eq!((trace.pointer_size, trace.process_id), (PointerSize::Eight, 4242));
-    assert_eq!((trace.processors, trace.sampling_period_ns), (2, 1_000_000));
+    assert_eq!((trace.pointer_size, trace.process_id), (PointerSize::Eight, Some(4242)));
+    assert_eq!((trace.processors, trace.sampling_period_ns), (Some(2), Some(1_000_000)));
     assert_eq!((summary.end, summary.problems.total()), (StreamEnd::Complete, 0));
     assert_eq!(trace.nanoseconds(u64::MAX), u64::MAX);
     let (_, windows) = decode(&Stream::new().trace(Trace { frequency: 10_000_000, ..Trace::default() }).end());
@@ -222,6 +222,21 @@ fn field_lists() {
     let v2 = |extra| counted(&[field_v2("numbers", &array, extra), field_v2("on", &3u32.to_le_bytes(), extra)]);
     let numbers = FieldType::Array(Box::new(FieldType::UInt32));
     let expected_v2 = Fields::Known(vec![field("numbers", numbers), field("on", FieldType::Boolean)]);
+    // Arrays of arrays, and of objects, whose fields are written like those of the list itself.
+    let inner = counted(&[field_v2("x", &9u32.to_le_bytes(), 4), field_v2("y", &18u32.to_le_bytes(), 0)]);
+    let objects = [&19u32.to_le_bytes()[..], &1u32.to_le_bytes(), &inner].concat();
+    let arrays = [19u32, 19, 6].map(u32::to_le_bytes).concat();
+    let nested_v2 = counted(&[field_v2("pairs", &objects, 0), field_v2("rows", &arrays, 8)]);
+    let expected_nested = Fields::Known(vec![
+        field(
+            "pairs",
+            FieldType::Array(Box::new(FieldType::Object(vec![
+                field("x", FieldType::Int32),
+                field("y", FieldType::Text),
+            ]))),
+        ),
+        field("rows", FieldType::Array(Box::new(FieldType::Array(Box::new(FieldType::Byte))))),
+    ]);
     let base = || Definition { name: "RequestStart".into(), ..Definition::native(1, "My-Source", 3, 2) };
     let mut deep = field_v1(9, &[], "leaf");
     for _ in 0..1000 {
@@ -234,6 +249,14 @@ fn field_lists() {
         ("longer records", Definition { tags: vec![(2, v2(8))], ..base() }, expected_v2.clone(), None, 1),
         ("unknown tag", Definition { tags: vec![(3, vec![7; 9]), (2, v2(0))], ..base() }, expected_v2, None, 1),
         ("both", Definition { fields: v1.clone(), tags: vec![(2, v2(0))], ..base() }, expected_v1.clone(), None, 1),
+        ("nested", Definition { tags: vec![(2, nested_v2)], ..base() }, expected_nested, None, 1),
+        (
+            "types of version 6",
+            Definition { tags: vec![(2, counted(&[field_v2("v", &20u32.to_le_bytes(), 0)]))], ..base() },
+            Fields::Opaque,
+            None,
+            1,
+        ),
         ("opcode 0", Definition { tags: vec![(1, vec![0])], ..base() }, Fields::Known(vec![]), Some(0), 1),
         ("opcode 2", Definition { tags: vec![(1, vec![2])], ..base() }, Fields::Known(vec![]), Some(2), 2),
         ("unknown type", Definition { fields: counted(&[field_v1(99, &[], "x")]), ..base() }, Fields::Opaque, None, 1),
@@ -272,7 +295,7 @@ fn streams_that_are_not_read_say_what_they_are() {
     let older = Stream::new().object_start("Trace", 3, 0).raw(&[0; 48]).raw(&[6]).end();
     let good = sample_stream();
     let netperf = [b"\x14\0\0\0!FastSerialization.1\x05\x05\x01", &3u32.to_le_bytes()[..]].concat();
-    let six = [b"Nettrace\0\0\0\0", &6u32.to_le_bytes()[..], &1u32.to_le_bytes()].concat();
+    let seven = [b"Nettrace\0\0\0\0", &7u32.to_le_bytes()[..], &1u32.to_le_bytes()].concat();
     let not = |first: &[u8]| Refused::NotNettrace { first: first.to_vec() };
     let cases: [(&[u8], Refused); 9] = [
         (b"", not(b"")),
@@ -282,7 +305,7 @@ fn streams_that_are_not_read_say_what_they_are() {
         (b"Nettracex\0\0\0!FastSerialization.1", not(b"Nettrace")),
         (&netperf, Refused::NetPerf { version: Some(3) }),
         (&older, Refused::NetPerf { version: Some(3) }),
-        (&six, Refused::Newer { major: 6, minor: 1 }),
+        (&seven, Refused::Newer { major: 7, minor: 1 }),
         (&newer, Refused::NewerTrace { version: 7, reader: 6 }),
     ];
     for (bytes, expected) in cases {

@@ -1,4 +1,6 @@
-//! Writes the inputs that the fuzz targets of .NET images begin with: `seeds FOLDER` fills `FOLDER/<target>/`.
+//! Writes the inputs that the fuzz targets of .NET images and nettrace streams begin with: `seeds FOLDER` fills `FOLDER/<target>/`.
+
+mod nettrace;
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +21,10 @@ fn main() -> std::io::Result<()> {
     write(&folder, "clr_signature", signatures())?;
     write(&folder, "clr_bundle", bundles())?;
     write(&folder, "clr_pdb", pdbs())?;
-    write(&folder, "clr_debug_info", debug_info())
+    write(&folder, "clr_debug_info", debug_info())?;
+    write(&folder, "nettrace", nettrace::streams())?;
+    write(&folder, "nettrace_blocks", nettrace::blocks())?;
+    write(&folder, "nettrace_metadata", nettrace::definitions())
 }
 
 type Seed = (String, Vec<u8>);
