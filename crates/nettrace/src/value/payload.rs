@@ -23,7 +23,8 @@ pub enum Fit {
         /// Where that field begins.
         at: usize,
     },
-    /// Nothing describes the payload, which is not empty.
+    /// Nothing describes the payload, which is not empty. Runtimes do so with events that a program describes as it writes
+    /// them (`EventSource.Write`) if these have arrays: 3.1 to 10 define them without fields.
     Opaque,
 }
 
