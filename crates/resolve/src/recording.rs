@@ -131,11 +131,7 @@ fn read_streams(recording: &Recording, runtime: &RuntimeProcess, builder: &mut P
         }
     }
     let mut code = reader.finish();
-    loss.runtime_events = loss.runtime_events.saturating_add(code.missing.lost);
-    loss.undecodable_events = loss.undecodable_events.saturating_add(code.missing.undecodable);
-    loss.nameless_methods = loss.nameless_methods.saturating_add(code.missing.nameless);
-    loss.unpaired_maps = loss.unpaired_maps.saturating_add(code.missing.unpaired_maps);
-    loss.gaps.append(&mut code.damage);
+    code.tell_loss(loss);
     code
 }
 
