@@ -1,35 +1,37 @@
 //! From a path to a profile.
 
 mod symbols;
-mod trace;
 
 use crate::args::InputArguments;
 use crate::failure::Failure;
-use crate::sniff::{self, FileKind};
-use std::fs::File;
-use std::io::{self, Read};
+use crate::say::say;
+use crate::trace::{self, Flow};
 use std::path::Path;
-use strata_profile::Profile;
+use strata_digest::percent;
+use strata_profile::{Profile, Share, quality};
 use strata_recording::Recording;
 use strata_resolve::files::HostFiles;
+use strata_resolve::nettrace::{Contents, ImageFiles, Trace, TraceReader};
 
-/// Standard input, where a file is asked for.
-const STDIN: &str = "-";
+/// Providers that are named where there is nothing else to show.
+const SHOWN_PROVIDERS: usize = 5;
 
 /// Reads and names a recording or a trace.
 pub(crate) fn profile(input: &InputArguments) -> Result<Profile, Failure> {
-    Ok(match open(&input.file)? {
-        Source::Recording(recording) => resolve(&recording, input)?,
-        Source::Trace(file) => trace::read(file, input)?.profile,
-    })
+    if input.file.is_dir() { of_recording(input) } else { Ok(of_trace(input)?.profile) }
 }
 
 /// Reads a recording or a trace of which something can be shown.
 pub(crate) fn profile_with_samples(input: &InputArguments) -> Result<Profile, Failure> {
-    match open(&input.file)? {
-        Source::Recording(recording) => sampled(resolve(&recording, input)?, &input.file),
-        Source::Trace(file) => trace::read_with_samples(file, input),
+    if input.file.is_dir() {
+        return sampled(of_recording(input)?, &input.file);
     }
+    let Trace { profile, contents } = of_trace(input)?;
+    if profile.samples.is_empty() {
+        return Err(nothing_sampled(input, &contents));
+    }
+    warn_of_names(&profile, &contents);
+    Ok(profile)
 }
 
 /// Reads a recording that was just made, of which something can be shown.
@@ -38,14 +40,14 @@ pub(crate) fn recording_with_samples(folder: &Path) -> Result<Profile, Failure> 
     sampled(strata_resolve::resolve(&recording, &HostFiles::default())?, folder)
 }
 
-fn resolve(recording: &Recording, input: &InputArguments) -> Result<Profile, Failure> {
+fn of_recording(input: &InputArguments) -> Result<Profile, Failure> {
     if !input.symbols.is_empty() {
         return Err(Failure::bad_arguments(
             "--symbols is for .nettrace traces",
             "a recording knows which images it is of, and finds them by itself",
         ));
     }
-    Ok(strata_resolve::resolve(recording, &HostFiles::default())?)
+    Ok(strata_resolve::resolve(&Recording::open(&input.file)?, &HostFiles::default())?)
 }
 
 fn sampled(profile: Profile, folder: &Path) -> Result<Profile, Failure> {
@@ -61,53 +63,51 @@ fn sampled(profile: Profile, folder: &Path) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// What is at a path.
-enum Source {
-    Recording(Recording),
-    Trace(Opened),
+fn of_trace(input: &InputArguments) -> Result<Trace, Failure> {
+    let host = HostFiles::default();
+    let images = ImageFiles { files: &host, candidates: symbols::candidates(&input.symbols)? };
+    let mut reader = TraceReader::new(&input.file_name());
+    let summary = trace::read(&input.file, |item| {
+        reader.take(&item);
+        Flow::GoOn
+    })?;
+    // It was read to its end: nothing was ever enough.
+    let summary = summary.ok_or_else(|| Failure::unreadable("the trace was not read to its end", "try again"))?;
+    trace::warn(&input.file, &summary);
+    Ok(reader.finish(&summary, &images))
 }
 
-/// A file from its beginning.
-struct Opened {
-    /// Its first bytes, read already.
-    first: Vec<u8>,
-    rest: Box<dyn Read>,
-    /// Its size, where it has one.
-    bytes: Option<u64>,
-}
-
-fn open(path: &Path) -> Result<Source, Failure> {
-    if path == Path::new(STDIN) {
-        return sniffed(path, Box::new(io::stdin().lock()), None);
+/// One hint why frames have no names, and how they get them.
+fn warn_of_names(profile: &Profile, contents: &Contents) {
+    let named = quality(profile).named_frames();
+    if contents.has_rundown || named.part >= named.whole {
+        return;
     }
-    match std::fs::metadata(path) {
-        Ok(there) if !there.is_dir() => {
-            let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-            sniffed(path, Box::new(file), there.is_file().then_some(there.len()))
-        }
-        _ => Ok(Source::Recording(Recording::open(path)?)),
-    }
+    let unnamed = Share { part: named.whole - named.part, ..named };
+    say(&format!(
+        "strata: {} % of frames have no name: the trace has no whole list of methods (rundown)\n  \
+         let a trace end by itself (dotnet-trace: Enter or Ctrl+C), or give the program's images: --symbols DIR",
+        percent(unnamed.percent())
+    ));
 }
 
-fn sniffed(path: &Path, mut rest: Box<dyn Read>, bytes: Option<u64>) -> Result<Source, Failure> {
-    let mut first = Vec::new();
-    let enough = u64::try_from(sniff::ENOUGH).unwrap_or(u64::MAX);
-    (&mut rest).take(enough).read_to_end(&mut first).map_err(|error| unreadable(path, &error))?;
-    let what = match sniff::file_kind(&first) {
-        FileKind::Trace => return Ok(Source::Trace(Opened { first, rest, bytes })),
-        FileKind::Other(Some("empty")) => "it is empty".to_owned(),
-        FileKind::Other(Some(kind)) => format!("it begins with {} ({kind})", sniff::hex(&first)),
-        FileKind::Other(None) => format!("it begins with {}", sniff::hex(&first)),
+fn nothing_sampled(input: &InputArguments, contents: &Contents) -> Failure {
+    let providers: Vec<_> = contents
+        .providers
+        .iter()
+        .take(SHOWN_PROVIDERS)
+        .map(|(provider, events)| format!("{provider} {events}"))
+        .collect();
+    let what = match contents.events {
+        0 => "it has no events at all".to_owned(),
+        1 => format!("its one event is of {}", providers.join(", ")),
+        events => format!("its {events} events are of {}", providers.join(", ")),
     };
-    Err(Failure::unreadable(
-        format_args!("{} is neither a recording nor a .nettrace trace: {what}", path.display()),
-        "a recording is the folder that strata record makes; a trace is what dotnet-trace collect writes",
-    ))
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::unreadable(
-        format_args!("cannot read {}: {error}", path.display()),
-        "a recording is a folder, a trace a file, - standard input",
+    let more = contents.providers.len().saturating_sub(SHOWN_PROVIDERS);
+    let more = if more > 0 { format!(" and {more} more providers") } else { String::new() };
+    Failure::nothing_to_show(
+        format_args!("{} has no samples of threads: {what}{more}", input.shown()),
+        "strata info FILE tells what it is good for, strata events FILE lists its events; samples come from the provider \
+         Microsoft-DotNETCore-SampleProfiler",
     )
 }

@@ -13,13 +13,11 @@ mod images;
 mod info;
 mod load;
 mod output;
-mod progress;
 mod ps;
 mod record;
 mod report;
 mod say;
 mod signals;
-mod sniff;
 mod status;
 mod trace;
 

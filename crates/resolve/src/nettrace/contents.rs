@@ -1,7 +1,7 @@
 //! What is in a stream, in numbers: for those who find no samples in it.
 
 use rustc_hash::FxHashMap;
-use strata_nettrace::{CutBlock, Event, StreamEnd, Summary};
+use strata_nettrace::{Event, Summary};
 
 /// What is in a stream.
 #[derive(Clone, Debug)]
@@ -12,10 +12,6 @@ pub struct Contents {
     pub providers: Vec<(String, u64)>,
     /// Whether the runtime's list of methods at the end is there to its last entry.
     pub has_rundown: bool,
-    /// Where the stream is cut, bytes from its start, and in which block if in one.
-    pub cut: Option<(u64, Option<CutBlock>)>,
-    /// Where the stream is no stream any more, bytes from its start.
-    pub damaged_at: Option<u64>,
 }
 
 /// Counts events as they come.
@@ -42,11 +38,6 @@ impl Counting {
         let mut providers: Vec<_> =
             self.of_provider.iter().map(|(provider, count)| (provider.to_string(), *count)).collect();
         providers.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let (cut, damaged_at) = match summary.end {
-            StreamEnd::Complete => (None, None),
-            StreamEnd::Cut { offset, block } => (Some((offset, block)), None),
-            StreamEnd::Damaged { offset } => (None, Some(offset)),
-        };
-        Contents { events: summary.events, providers, has_rundown: self.has_rundown, cut, damaged_at }
+        Contents { events: summary.events, providers, has_rundown: self.has_rundown }
     }
 }

@@ -1,9 +1,10 @@
 //! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time.
 //!
-//! The stream is read once, in whatever pieces it comes: samples are kept as addresses, each distinct stack once, because
-//! their names come last, in the list of methods that ends the stream. Then every address is named by what the runtime said
-//! was there at that time ([`names`]), or by images at hand ([`images`]).
+//! The stream's items are taken as they come: samples are kept as addresses, each distinct stack once, because their names
+//! come last, in the list of methods that ends the stream. Then every address is named by what the runtime said was there at
+//! that time (`names`), or by images at hand (`images`).
 
+mod about;
 mod contents;
 mod evidence;
 mod images;
@@ -16,6 +17,7 @@ pub use contents::Contents;
 
 use crate::files::Files;
 use crate::managed::ManagedReader;
+use about::About;
 use contents::Counting;
 use evidence::Evidence;
 use images::FoundImages;
@@ -23,16 +25,21 @@ use names::Names;
 use samples::{RawSample, RawThread, Samples};
 use std::path::PathBuf;
 use strata_nettrace::runtime::{Occasion, RuntimeEvent};
-use strata_nettrace::{Decoder, Event, Item, Refused, Summary, TraceInfo};
-use strata_profile::{
-    Gap, Measure, Process, Profile, ProfileBuilder, RecordingInfo, Sample, Thread, ThreadId, Timestamp, quality,
-};
+use strata_nettrace::{Event, Item, Summary, TraceInfo};
+use strata_profile::{Gap, Process, Profile, ProfileBuilder, Sample, Thread, ThreadId, Timestamp, quality};
 use strata_recording::StreamKind;
 
-/// Reads one stream.
+/// Takes the items of one stream.
+#[derive(Default)]
 pub struct TraceReader {
-    decoder: Decoder,
-    taken: Taken,
+    file: String,
+    trace: Option<TraceInfo>,
+    counting: Counting,
+    samples: Samples,
+    code: ManagedReader,
+    evidence: Evidence,
+    about: About,
+    first_problem: Option<u64>,
 }
 
 /// What a stream gives.
@@ -55,54 +62,11 @@ pub struct ImageFiles<'f> {
 impl TraceReader {
     /// A reader at the start of a stream. `file` is how the stream is called where something of it is missing.
     pub fn new(file: &str) -> Self {
-        Self { decoder: Decoder::new(), taken: Taken { file: file.to_owned(), ..Taken::default() } }
+        Self { file: file.to_owned(), ..Self::default() }
     }
 
-    /// Takes the next bytes.
-    ///
-    /// # Errors
-    /// When this is no stream that can be read at all.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Refused> {
-        let taken = &mut self.taken;
-        self.decoder.feed(bytes, &mut |item| taken.item(&item))
-    }
-
-    /// Says that no more bytes come, and names everything. A stream that is cut or damaged gives what is whole of it, and
-    /// the profile's loss tells what is missing.
-    ///
-    /// # Errors
-    /// As of [`TraceReader::feed`], when the stream was too short to tell before.
-    pub fn finish(self, images: &ImageFiles<'_>) -> Result<Trace, Refused> {
-        let Self { decoder, mut taken } = self;
-        let summary = decoder.finish(&mut |item| taken.item(&item))?;
-        Ok(taken.finish(&summary, images))
-    }
-}
-
-/// What was taken from the stream so far.
-#[derive(Default)]
-struct Taken {
-    file: String,
-    trace: Option<TraceInfo>,
-    counting: Counting,
-    samples: Samples,
-    code: ManagedReader,
-    evidence: Evidence,
-    about: About,
-    first_problem: Option<u64>,
-}
-
-/// What the stream says of its process.
-#[derive(Default)]
-struct About {
-    command_line: String,
-    system: String,
-    architecture: String,
-    runtime_version: Option<String>,
-}
-
-impl Taken {
-    fn item(&mut self, item: &Item<'_>) {
+    /// Takes the next item of the stream.
+    pub fn take(&mut self, item: &Item<'_>) {
         match item {
             Item::Trace(trace) => {
                 self.code.stream_began(Timestamp(trace.nanoseconds(trace.sync_ticks)));
@@ -127,18 +91,8 @@ impl Taken {
         match &decoded {
             RuntimeEvent::Sample(state) => self.samples.take(*state, event, at),
             RuntimeEvent::EntryPoint(entry_point) => self.evidence.entry_point(entry_point),
-            RuntimeEvent::Process(process) => {
-                let text = |text: Option<strata_nettrace::Utf16<'_>>| text.map(|text| text.to_string());
-                self.about.command_line = process.command_line.to_string();
-                self.about.system = text(process.system).unwrap_or_default();
-                self.about.architecture = text(process.architecture).unwrap_or_default();
-            }
-            RuntimeEvent::Information(_, information) => {
-                self.about.runtime_version = Some(information.version.to_string());
-                if self.about.command_line.is_empty() {
-                    self.about.command_line = information.command_line.to_string();
-                }
-            }
+            RuntimeEvent::Process(process) => self.about.process(process),
+            RuntimeEvent::Information(_, information) => self.about.runtime(information),
             RuntimeEvent::RundownComplete(Occasion::RundownEnd) => self.counting.rundown_is_complete(),
             RuntimeEvent::Method(_, method) => self.evidence.method(method),
             RuntimeEvent::Module(_, module) => self.evidence.module(module),
@@ -147,7 +101,9 @@ impl Taken {
         self.code.event(&decoded, event.header.capture_thread, at, StreamKind::Live);
     }
 
-    fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
+    /// The stream ended like this: names everything. One that is cut or damaged gives what is whole of it, and the profile's
+    /// loss tells what is missing.
+    pub fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
         let contents = self.counting.finish(summary);
         let mut code = self.code.finish();
@@ -161,7 +117,7 @@ impl Taken {
         let process = builder.process(Process {
             pid: self.trace.map_or(0, |trace| trace.process_id),
             name: self.about.program().to_owned(),
-            runtime_version: self.about.runtime_version.clone(),
+            runtime_version: self.about.runtime_version().map(str::to_owned),
         });
         let threads: Vec<ThreadId> = self
             .samples
@@ -189,40 +145,5 @@ impl Taken {
             profile.loss.gaps.push(Gap::NoRundown);
         }
         Trace { profile, contents }
-    }
-}
-
-impl About {
-    /// File name of the program in the command line.
-    fn program(&self) -> &str {
-        let line = self.command_line.trim_start();
-        let program = match line.strip_prefix('"') {
-            Some(quoted) => quoted.split('"').next(),
-            None => line.split_whitespace().next(),
-        };
-        crate::paths::stem_anywhere(program.unwrap_or_default())
-    }
-
-    fn recording(
-        &self,
-        trace: Option<TraceInfo>,
-        summary: &Summary,
-        file: &str,
-        usual_gap_ns: Option<u64>,
-    ) -> RecordingInfo {
-        let nanoseconds = |ticks| Timestamp(trace.map_or(ticks, |trace| trace.nanoseconds(ticks)));
-        let start = trace.map_or(0, |trace| trace.sync_ticks);
-        let unix_ms = trace.and_then(|trace| trace.utc.unix_milliseconds());
-        RecordingInfo {
-            target: if self.command_line.is_empty() { file.to_owned() } else { self.command_line.clone() },
-            measure: Measure::ThreadTime { usual_gap_ns },
-            start: nanoseconds(start),
-            end: nanoseconds(summary.times.map_or(start, |(_, last)| last)),
-            start_unix_ns: unix_ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| ms.saturating_mul(1_000_000)),
-            system: self.system.clone(),
-            kernel_release: String::new(),
-            arch: self.architecture.clone(),
-            recorder: String::new(),
-        }
     }
 }
