@@ -3,8 +3,10 @@
 mod damaged;
 mod events;
 mod info;
+mod live_threads;
 mod large;
 mod odd;
+mod thread_time;
 
 use crate::support::{Scratch, run};
 use serde_json::Value;
