@@ -77,10 +77,10 @@ pub enum Gap {
     /// The stream has no list of the methods that the runtime had (rundown), or not all of it: code from before the stream
     /// began has no names.
     NoRundown,
-    /// An image that was at hand was not used for names.
-    ImageRefused {
-        /// Its file.
-        path: String,
+    /// Images that were at hand were not used for names.
+    ImagesRefused {
+        /// Their files.
+        paths: Vec<String>,
         /// Why.
         reason: String,
     },
@@ -126,7 +126,13 @@ impl fmt::Display for Gap {
             Gap::NoRundown => f.write_str(
                 "the trace has no whole list of methods (rundown): those from before it began have no names",
             ),
-            Gap::ImageRefused { path, reason } => write!(f, "{path} gives no names: {reason}"),
+            Gap::ImagesRefused { paths, reason } => {
+                const SHOWN: usize = 4;
+                let shown = paths.get(..SHOWN).unwrap_or(paths).join(", ");
+                let more = paths.len().saturating_sub(SHOWN);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                write!(f, "no names from {shown}{more}: {reason}")
+            }
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::Image { path, reason } => write!(f, "names of code in {path} are missing: {reason}"),
             Gap::SourceLines { path, reason } => write!(f, "source lines from {path} are missing: {reason}"),

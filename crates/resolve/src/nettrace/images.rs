@@ -11,6 +11,7 @@ use crate::paths;
 use crate::precompiled::ManagedImage;
 use crate::symbols::Named;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use strata_address::{Avma, AvmaRange, RangeMap, Rva};
@@ -28,15 +29,15 @@ const ENOUGH_NAMES: usize = 2;
 pub(super) struct FoundImages<'f> {
     images: RangeMap<Rc<ManagedImage>>,
     outside: Outside<'f>,
-    /// Those that were not, each with its reason.
-    refused: Vec<Gap>,
+    /// Those that were not, by the reason.
+    refused: BTreeMap<String, Vec<String>>,
 }
 
 impl<'f> FoundImages<'f> {
     /// Looks for the images of the stream's modules.
     pub(super) fn find(evidence: &Evidence, given: &ImageFiles<'f>) -> Self {
         let outside = Outside { files: given.files, notices: Notices::default() };
-        let mut found = Self { images: RangeMap::default(), outside, refused: Vec::new() };
+        let mut found = Self { images: RangeMap::default(), outside, refused: BTreeMap::new() };
         let mut by_name: FxHashMap<String, Vec<&Path>> = FxHashMap::default();
         for candidate in &given.candidates {
             let name = candidate.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -52,21 +53,21 @@ impl<'f> FoundImages<'f> {
                         break;
                     }
                     Err(None) => {}
-                    Err(Some(reason)) => {
-                        refused.push(Gap::ImageRefused { path: candidate.to_string_lossy().into_owned(), reason });
-                    }
+                    Err(Some(reason)) => refused.push((reason, candidate.to_string_lossy().into_owned())),
                 }
             }
-            found.refused.extend(refused);
+            for (reason, path) in refused {
+                found.refused.entry(reason).or_default().push(path);
+            }
         }
         found
     }
 
     /// What is to be told of images: those that were refused, and what could not be read of the others.
     pub(super) fn take_notices(&mut self) -> Vec<Gap> {
-        let mut notices = std::mem::take(&mut self.refused);
-        notices.extend(self.outside.notices.take());
-        notices
+        let refused = std::mem::take(&mut self.refused).into_iter();
+        let refused = refused.map(|(reason, paths)| Gap::ImagesRefused { paths, reason });
+        refused.chain(self.outside.notices.take()).collect()
     }
 
     /// What an image says is at an address; `None` where no image was.
@@ -94,10 +95,10 @@ impl<'f> FoundImages<'f> {
         let bytes = self.outside.files.read(&asked).map_err(|error| Some(error.to_string()))?;
         let bytes = ImageBytes::whole(bytes);
         let image = Image::parse(&bytes, Layout::File).map_err(|error| Some(error.to_string()))?;
-        is_of(&image, module)?;
         if image.ready_to_run().is_none() {
             return Err(None);
         }
+        is_of(&image, module)?;
         if let Some(composite) = image.owner_composite() {
             return Err(Some(format!("its precompiled code is in {composite}, which is not supported")));
         }
@@ -119,16 +120,16 @@ impl<'f> FoundImages<'f> {
 /// Whether the image is that of the module, by the signature of its debug information.
 fn is_of(image: &Image<'_>, module: &TracedModule) -> Result<(), Option<String>> {
     let Some((wanted, age)) = module.pdb else {
-        return Err(Some("the trace does not tell which build of it was running".to_owned()));
+        return Err(Some("the trace does not tell which build was running".to_owned()));
     };
     let directory = DebugDirectory::read(image.pe()).map_err(|error| Some(error.to_string()))?;
     let code_view = directory.map_or(Ok(None), |directory| directory.code_view());
     let Some(code_view) = code_view.map_err(|error| Some(error.to_string()))? else {
-        return Err(Some("it does not tell which build of it this is".to_owned()));
+        return Err(Some("the image does not tell which build it is".to_owned()));
     };
     // The age is that of portable debug information: it is always 1.
     if code_view.guid.0 != wanted || age != 1 {
-        return Err(Some("it is another build than the one that was running".to_owned()));
+        return Err(Some("another build was running".to_owned()));
     }
     Ok(())
 }
@@ -146,11 +147,11 @@ fn base_of(evidence: &Evidence, id: u64, image: &Image<'_>, methods: &MethodTabl
     match (told.next(), told.next()) {
         (Some(Some(base)), None) if base.0.is_multiple_of(PAGE) => return Ok(base),
         (None, _) => {}
-        _ => return Err(Some("its methods are not where the trace has those of the module".to_owned())),
+        _ => return Err(Some("its methods do not lie as the trace has them".to_owned())),
     }
     by_names(evidence, image, methods)
-        .ok_or_else(|| Some("the trace does not tell where any of its methods was".to_owned()))?
-        .map_err(|()| Some("its methods are not where the trace has those of their names".to_owned()))
+        .ok_or_else(|| Some("the trace tells of no precompiled method where it was".to_owned()))?
+        .map_err(|()| Some("its methods do not lie as the trace has those of their names".to_owned()))
 }
 
 /// By row of their definition the RVAs of methods that are no instances.

@@ -4,6 +4,7 @@
 use super::*;
 use crate::support::report;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::time::Duration;
 use strata_nettrace::runtime::RUNDOWN_PROVIDER;
 use strata_nettrace::{Decoder, Item};
@@ -79,17 +80,18 @@ fn threads_that_sleep_are_external_and_the_one_that_spins_is_managed() {
 
 /// Per thread and name, how many samples.
 fn leaves(trace: &Path, symbols: &[&Path]) -> (BTreeMap<String, u64>, String) {
-    let mut arguments = vec!["report".as_ref(), trace.as_os_str(), "top".as_ref(), "--json".as_ref()];
-    arguments.extend(["--limit".as_ref(), "100000".as_ref()]);
+    let mut arguments = vec![OsStr::new("report"), trace.as_os_str()];
+    arguments.extend(["top", "--json", "--limit", "100000"].map(OsStr::new));
     for folder in symbols {
-        arguments.extend(["--symbols".as_ref(), folder.as_os_str()]);
+        arguments.extend([OsStr::new("--symbols"), folder.as_os_str()]);
     }
     let output = run(arguments, 0);
     let top: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = top["data"]["functions"].as_array().unwrap();
     let mut totals = BTreeMap::new();
     for row in rows {
-        *totals.entry(row["name"].as_str().unwrap().to_owned()).or_default() += row["total"]["samples"].as_u64().unwrap();
+        *totals.entry(row["name"].as_str().unwrap().to_owned()).or_default() +=
+            row["total"]["samples"].as_u64().unwrap();
     }
     (totals, top["loss"]["gaps"].to_string())
 }
@@ -117,7 +119,12 @@ fn images_name_what_a_trace_without_its_list_of_methods_cannot() {
         totals.keys().filter(|name| name.starts_with("[.NET code at")).cloned().collect::<Vec<_>>()
     };
     assert!(!unnamed(&without).is_empty() && gaps.contains("rundown"), "{without:?} {gaps}");
-    println!("{} functions, without images {} unnamed addresses, with {:?}", whole.len(), unnamed(&without).len(), unnamed(&with));
+    println!(
+        "{} functions, without images {} unnamed addresses, with {:?}",
+        whole.len(),
+        unnamed(&without).len(),
+        unnamed(&with)
+    );
     let sleep = "System.Threading.Thread.Sleep(int32)";
     assert!(with.contains_key(sleep) && !without.contains_key(sleep), "{with:?}");
     let other: Vec<_> = with.iter().filter(|(name, samples)| whole.get(*name) != Some(samples)).collect();
@@ -127,5 +134,5 @@ fn images_name_what_a_trace_without_its_list_of_methods_cannot() {
     let framework = Runtime::Net9.framework().unwrap().unwrap();
     let (wrong, gaps) = leaves(&cut, &[&framework]);
     assert_eq!(wrong, without);
-    assert!(gaps.contains("System.Private.CoreLib.dll gives no names: it is another build"), "{gaps}");
+    assert!(gaps.contains("another build was running") && gaps.contains("System.Private.CoreLib.dll"), "{gaps}");
 }

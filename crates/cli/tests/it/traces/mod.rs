@@ -3,8 +3,8 @@
 mod damaged;
 mod events;
 mod info;
-mod live_threads;
 mod large;
+mod live_threads;
 mod odd;
 mod thread_time;
 

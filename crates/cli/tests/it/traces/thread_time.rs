@@ -135,9 +135,8 @@ fn what_is_neither_a_recording_nor_a_trace_is_named() {
 fn a_trace_can_come_on_standard_input() {
     let Some(corpus) = corpus() else { return };
     let file = corpus.join("nettrace/net10-contention.nettrace");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_strata"));
-    command.args(["report", "-", "threads", "--json"]).stdin(std::fs::File::open(&file).unwrap());
-    let output = command.output().unwrap();
+    let mut command = strata(["report", "-", "threads", "--json", "--limit", "100000"]);
+    let output = command.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let piped: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(piped["data"], report(&file, "threads")["data"]);
