@@ -115,7 +115,7 @@ impl TraceReader {
         loss.sampler_errors = samples.iter().filter(|sample| sample.is_error()).count() as u64;
         let found = FoundImages::find(&self.evidence, images);
         let process = builder.process(Process {
-            pid: self.trace.map_or(0, |trace| trace.process_id),
+            pid: self.trace.and_then(|trace| trace.process_id).unwrap_or(0),
             name: self.about.program().to_owned(),
             runtime_version: self.about.runtime_version().map(str::to_owned),
         });
@@ -126,7 +126,7 @@ impl TraceReader {
             .map(|thread: &RawThread| {
                 // More than 32 bits have only ids of no thread that was ever seen.
                 let tid = u32::try_from(thread.id).unwrap_or(u32::MAX);
-                builder.thread(Thread { process, tid, name: String::new() })
+                builder.thread(Thread { process, tid, name: thread.name.to_string() })
             })
             .collect();
         let mut names = Names::new(code, found, &self.samples.stacks);

@@ -25,10 +25,12 @@ impl RawSample {
 }
 
 /// A thread that was sampled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RawThread {
     /// As the operating system numbers it.
     pub(super) id: u64,
+    /// Empty where the stream has none, as before version 6.
+    pub(super) name: Box<str>,
 }
 
 /// All samples so far.
@@ -43,7 +45,7 @@ pub(super) struct Samples {
 impl Samples {
     /// Takes the next sample.
     pub(super) fn take(&mut self, state: SampleType, event: &Event<'_>, time: Timestamp) {
-        let Some(thread) = self.thread(event.header.thread) else { return };
+        let Some(thread) = self.thread(event) else { return };
         let stack = event.stack.as_ref().and_then(|stack| self.stacks.intern(stack));
         self.all.push(RawSample { time, thread, stack, state, weight_ns: 0 });
     }
@@ -53,12 +55,13 @@ impl Samples {
         self.stacks.restart();
     }
 
-    fn thread(&mut self, id: u64) -> Option<u32> {
+    fn thread(&mut self, event: &Event<'_>) -> Option<u32> {
+        let id = event.header.thread;
         if let Some(known) = self.of_id.get(&id) {
             return Some(*known);
         }
         let new = u32::try_from(self.threads.len()).ok()?;
-        self.threads.push(RawThread { id });
+        self.threads.push(RawThread { id, name: event.thread_name().unwrap_or_default().into() });
         self.of_id.insert(id, new);
         Some(new)
     }
