@@ -39,6 +39,7 @@ const WORKLOADS: &[Workload] = &[
     Workload { name: "ManyMethods", about: "many small methods made at run time", kind: Kind::Program },
     Workload { name: "Spawner", about: "a process with two busy .NET children", kind: Kind::Program },
     Workload { name: "Prepares", about: "makes ready most methods of the libraries", kind: Kind::Program },
+    Workload { name: "Sleepers", about: "one thread that spins and nine that sleep", kind: Kind::Program },
     Workload { name: "Happens", about: "one kind of event of the runtime, again and again", kind: Kind::Program },
     Workload { name: "Hook", about: "startup hook that runs a workload in a single-file host", kind: Kind::Library },
     Workload { name: "Oracle", about: "prints what TraceEvent reads in a .nettrace file", kind: Kind::Oracle },

@@ -3,7 +3,7 @@
 use crate::durations;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A sampling profiler for Linux that shows kernel, native and .NET code in one stack.
@@ -27,9 +27,9 @@ pub(crate) enum Command {
     Ps,
     /// Record a running process, or a program from its start.
     Record(RecordArguments),
-    /// Show a recording as text or JSON.
+    /// Show a recording or a .nettrace trace as text or JSON.
     Report(ReportArguments),
-    /// Write a recording in another format, or cut a .nettrace file.
+    /// Write a recording or a .nettrace trace in another format, or cut a trace.
     Convert(ConvertArguments),
     /// Tell what a trace of runtime events (.nettrace) holds and what it can be used for.
     Info(InfoArguments),
@@ -91,11 +91,38 @@ fn stack_bytes(text: &str) -> Result<u32, String> {
     Ok(bytes)
 }
 
+/// What to read.
+#[derive(Debug, Args)]
+pub(crate) struct InputArguments {
+    /// A recording, or a .nettrace trace; - for a trace on standard input.
+    pub(crate) file: PathBuf,
+    /// Folder with the precompiled images of the traced program or of its framework, for names that a .nettrace trace
+    /// lacks. Can be given several times; an image is used only if it is the build that was running.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+}
+
+impl InputArguments {
+    /// How the file is called in messages.
+    pub(crate) fn shown(&self) -> String {
+        if self.file == Path::new("-") { "standard input".to_owned() } else { self.file.display().to_string() }
+    }
+
+    /// The same without the folders it is in.
+    pub(crate) fn file_name(&self) -> String {
+        self.file.file_name().map_or_else(|| self.shown(), |name| name.to_string_lossy().into_owned())
+    }
+}
+
 /// What to show.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "A .nettrace trace has thread time: how long each thread was in its code, at work or waiting. A trace that is \
+                  cut is read up to there: one warning says at which byte, and the exit code is 0."
+)]
 pub(crate) struct ReportArguments {
-    /// The recording.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
     /// Which view of it.
     #[arg(value_enum, default_value_t = View::Top)]
     pub(crate) view: View,
@@ -108,7 +135,7 @@ pub(crate) struct ReportArguments {
     /// Most functions to list in `top`.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) limit: usize,
-    /// Least share of CPU time, in percent, that a row of `tree` must have.
+    /// Least share of the time, in percent, that a row of `tree` must have.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub(crate) min_percent: f64,
     /// In `tree`, add all threads together.
@@ -120,14 +147,14 @@ pub(crate) struct ReportArguments {
     pub(crate) width: Option<u16>,
 }
 
-/// A view of a recording.
+/// A view of a recording or trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
-    /// Functions by CPU time.
+    /// Functions by their time.
     Top,
     /// Who called what.
     Tree,
-    /// Threads by CPU time.
+    /// Threads by their time.
     Threads,
     /// What is missing.
     Loss,
@@ -147,8 +174,8 @@ pub(crate) enum View {
                   file that was there stays."
 )]
 pub(crate) struct ConvertArguments {
-    /// The recording, or a .nettrace file; - for one on standard input.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
     /// Where to, its format by its ending: .json[.gz] (Firefox Profiler), .speedscope.json[.gz], .folded; - for folded stacks
     /// on standard output; .nettrace, from a .nettrace file.
     #[arg(short, long, value_name = "PATH")]
@@ -286,5 +313,7 @@ mod tests {
         check(&["convert", "-", "-o", "b.nettrace", "--thread", "7", "--thread", "8"], true);
         check(&["convert", "a.nettrace", "-o", "b.nettrace", "--to", "0"], false);
         check(&["convert", "a.nettrace", "-o", "b.nettrace", "--thread", "main"], false);
+        check(&["convert", "a.nettrace", "--symbols", "x", "--symbols", "y", "-o", "b.json"], true);
+        check(&["report", "-", "threads"], true);
     }
 }

@@ -13,6 +13,12 @@ use strata_export::{Compression, Format, write_profile};
 pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
     let output = &arguments.output;
     if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("nettrace")) {
+        if !arguments.input.symbols.is_empty() {
+            return Err(Failure::bad_arguments(
+                "--symbols names frames, and a .nettrace file has addresses only",
+                "strata report and the other formats take it",
+            ));
+        }
         return convert_nettrace::run(arguments);
     }
     if arguments.selects() {
@@ -22,11 +28,11 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
         ));
     }
     if output == Path::new("-") {
-        let profile = load::profile_with_samples(&arguments.file)?;
+        let profile = load::profile_with_samples(&arguments.input)?;
         return to_stdout(|out| write_profile(&profile, Format::Folded, Compression::None, out));
     }
     let format = output::format(output)?;
-    let profile = load::profile_with_samples(&arguments.file)?;
+    let profile = load::profile_with_samples(&arguments.input)?;
     output::write(&profile, format, output)?;
     say(&format!("wrote {} ({})", typed(output), output::how_to_look(format.0)));
     Ok(ExitCode::SUCCESS)

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
     }
     output::replace_unless(&arguments.output, |out| {
         let mut cut = Cut::new(arguments, out);
-        let summary = trace::read(&arguments.file, |item| cut.take(item))?;
+        let summary = trace::read(&arguments.input.file, |item| cut.take(item))?;
         cut.finish(summary)
     })?;
     Ok(ExitCode::SUCCESS)
@@ -64,7 +64,7 @@ impl Target {
     fn begin(arguments: &ConvertArguments, trace: &TraceInfo) -> Result<Self, Failure> {
         let writer = Writer::new(trace).map_err(|error| {
             Failure::unreadable(
-                format_args!("{}: {error}", arguments.file.display()),
+                format_args!("{}: {error}", arguments.input.file.display()),
                 "strata events, strata report and the other formats of strata convert read it as it is",
             )
         })?;
@@ -137,7 +137,7 @@ impl<'a> Cut<'a> {
             target.writer.finish();
             target.drain(self.out)?;
         }
-        Ok(self.say(&self.arguments.file, &summary)?)
+        Ok(self.say(&self.arguments.input.file, &summary)?)
     }
 
     /// Says what was written and what is wrong with it.

@@ -136,12 +136,7 @@ impl From<ResolveError> for Failure {
 
 impl From<strata_recording::Error> for Failure {
     fn from(error: strata_recording::Error) -> Self {
-        let is_file = matches!(&error, strata_recording::Error::NotARecording(path) if path.is_file());
-        let failure = Self::new(INPUT_UNREADABLE, error);
-        if is_file {
-            return failure.with_hint("it is a file; a recording is the folder that strata record makes");
-        }
-        failure
+        Self::new(INPUT_UNREADABLE, error)
     }
 }
 

@@ -1,25 +1,113 @@
 //! From a path to a profile.
 
+mod symbols;
+
+use crate::args::InputArguments;
 use crate::failure::Failure;
+use crate::say::say;
+use crate::trace::{self, Flow};
 use std::path::Path;
-use strata_profile::Profile;
+use strata_digest::percent;
+use strata_profile::{Profile, Share, quality};
 use strata_recording::Recording;
 use strata_resolve::files::HostFiles;
+use strata_resolve::nettrace::{Contents, ImageFiles, Trace, TraceReader};
 
-/// Reads and names a recording.
-pub(crate) fn profile(path: &Path) -> Result<Profile, Failure> {
-    let recording = Recording::open(path)?;
-    Ok(strata_resolve::resolve(&recording, &HostFiles::default())?)
+/// Providers that are named where there is nothing else to show.
+const SHOWN_PROVIDERS: usize = 5;
+
+/// Reads and names a recording or a trace.
+pub(crate) fn profile(input: &InputArguments) -> Result<Profile, Failure> {
+    if input.file.is_dir() { of_recording(input) } else { Ok(of_trace(input)?.profile) }
 }
 
-/// Reads a recording of which something can be shown.
-pub(crate) fn profile_with_samples(path: &Path) -> Result<Profile, Failure> {
-    let profile = profile(path)?;
+/// Reads a recording or a trace of which something can be shown.
+pub(crate) fn profile_with_samples(input: &InputArguments) -> Result<Profile, Failure> {
+    if input.file.is_dir() {
+        return sampled(of_recording(input)?, &input.file);
+    }
+    let Trace { profile, contents } = of_trace(input)?;
+    if profile.samples.is_empty() {
+        return Err(nothing_sampled(input, &contents));
+    }
+    warn_of_names(&profile, &contents);
+    Ok(profile)
+}
+
+/// Reads a recording that was just made, of which something can be shown.
+pub(crate) fn recording_with_samples(folder: &Path) -> Result<Profile, Failure> {
+    let recording = Recording::open(folder)?;
+    sampled(strata_resolve::resolve(&recording, &HostFiles::default())?, folder)
+}
+
+fn of_recording(input: &InputArguments) -> Result<Profile, Failure> {
+    if !input.symbols.is_empty() {
+        return Err(Failure::bad_arguments(
+            "--symbols is for .nettrace traces",
+            "a recording knows which images it is of, and finds them by itself",
+        ));
+    }
+    Ok(strata_resolve::resolve(&Recording::open(&input.file)?, &HostFiles::default())?)
+}
+
+fn sampled(profile: Profile, folder: &Path) -> Result<Profile, Failure> {
     if profile.samples.is_empty() {
         return Err(Failure::nothing_to_show(
-            format_args!("{} has no CPU sample: the target used hardly any CPU while it was recorded", path.display()),
+            format_args!(
+                "{} has no CPU sample: the target used hardly any CPU while it was recorded",
+                folder.display()
+            ),
             "strata report FILE loss tells what is missing",
         ));
     }
     Ok(profile)
+}
+
+fn of_trace(input: &InputArguments) -> Result<Trace, Failure> {
+    let host = HostFiles::default();
+    let images = ImageFiles { files: &host, candidates: symbols::candidates(&input.symbols)? };
+    let mut reader = TraceReader::new(&input.file_name());
+    let summary = trace::read(&input.file, |item| {
+        reader.take(&item);
+        Flow::GoOn
+    })?;
+    // It was read to its end: nothing was ever enough.
+    let summary = summary.ok_or_else(|| Failure::unreadable("the trace was not read to its end", "try again"))?;
+    trace::warn(&input.file, &summary);
+    Ok(reader.finish(&summary, &images))
+}
+
+/// One hint why frames have no names, and how they get them.
+fn warn_of_names(profile: &Profile, contents: &Contents) {
+    let named = quality(profile).named_frames();
+    if contents.has_rundown || named.part >= named.whole {
+        return;
+    }
+    let unnamed = Share { part: named.whole - named.part, ..named };
+    say(&format!(
+        "strata: {} % of frames have no name: the trace has no whole list of methods (rundown)\n  \
+         let a trace end by itself (dotnet-trace: Enter or Ctrl+C), or give the program's images: --symbols DIR",
+        percent(unnamed.percent())
+    ));
+}
+
+fn nothing_sampled(input: &InputArguments, contents: &Contents) -> Failure {
+    let providers: Vec<_> = contents
+        .providers
+        .iter()
+        .take(SHOWN_PROVIDERS)
+        .map(|(provider, events)| format!("{provider} {events}"))
+        .collect();
+    let what = match contents.events {
+        0 => "it has no events at all".to_owned(),
+        1 => format!("its one event is of {}", providers.join(", ")),
+        events => format!("its {events} events are of {}", providers.join(", ")),
+    };
+    let more = contents.providers.len().saturating_sub(SHOWN_PROVIDERS);
+    let more = if more > 0 { format!(" and {more} more providers") } else { String::new() };
+    Failure::nothing_to_show(
+        format_args!("{} has no samples of threads: {what}{more}", input.shown()),
+        "strata info FILE tells what it is good for, strata events FILE lists its events; samples come from the provider \
+         Microsoft-DotNETCore-SampleProfiler",
+    )
 }

@@ -188,7 +188,7 @@ impl Destination {
             }
             Self::File { file, format, recording } => {
                 let written =
-                    load::profile_with_samples(recording).and_then(|profile| output::write(&profile, *format, file));
+                    load::recording_with_samples(recording).and_then(|profile| output::write(&profile, *format, file));
                 match written {
                     // It has served; when it cannot be removed it only takes room.
                     Ok(()) => remove(recording),

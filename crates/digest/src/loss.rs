@@ -3,7 +3,7 @@
 use crate::percent;
 use serde::Serialize;
 use std::fmt::Write as _;
-use strata_profile::{Gap, Profile, Share, quality};
+use strata_profile::{Gap, LongGaps, Profile, Quantity, Share, quality};
 
 /// How often something with a name was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,6 +31,16 @@ pub struct LossSummary {
     pub nameless_methods: u64,
     /// Lists of which IL a method's code comes from whose code nothing told of.
     pub unpaired_maps: u64,
+    /// Samples without a single frame.
+    pub samples_without_frames: u64,
+    /// Samples of which the runtime's sampler could not tell what the thread was doing.
+    pub sampler_errors: u64,
+    /// Times for which a thread has far fewer samples than usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_gaps: Option<LongGaps>,
+    /// What is measured says what is worth telling.
+    #[serde(skip)]
+    quantity: Quantity,
     /// Things missing as a whole, each a sentence without its full stop.
     pub gaps: Vec<String>,
     /// Samples whose stack reaches the thread's root.
@@ -102,7 +112,14 @@ impl LossSummary {
             undecodable_runtime_events: profile.loss.undecodable_events,
             nameless_methods: profile.loss.nameless_methods,
             unpaired_maps: profile.loss.unpaired_maps,
-            gaps: profile.loss.gaps.iter().map(Gap::to_string).collect(),
+            samples_without_frames: profile.samples.iter().filter(|sample| sample.stack.is_none()).count() as u64,
+            sampler_errors: profile.loss.sampler_errors,
+            long_gaps: profile.loss.long_gaps,
+            quantity: profile.recording.measure.quantity(),
+            gaps: {
+                let long = profile.loss.long_gaps.iter().map(LongGaps::to_string);
+                long.chain(profile.loss.gaps.iter().map(Gap::to_string)).collect()
+            },
             whole_stacks: quality.whole_stacks(),
             stacks_by_end: counted(quality.stacks.iter().map(|(end, &count)| (end.label(), count))),
             named_frames: quality.named_frames(),
@@ -119,8 +136,10 @@ impl LossSummary {
 
     /// What is counted, how it is said in a table, of one and of many. Everything that can be dropped is here.
     fn dropped(&self) -> impl Iterator<Item = Dropped> {
+        // Only samples of CPU time come by way of perf.
+        let of_perf = if self.quantity == Quantity::CpuTime { Told::Always } else { Told::IfAny };
         [
-            (self.perf_records_lost, "perf records lost", ["perf record lost", "perf records lost"], Told::Always),
+            (self.perf_records_lost, "perf records lost", ["perf record lost", "perf records lost"], of_perf),
             (
                 self.unreadable_records,
                 "perf records unreadable",
@@ -155,6 +174,18 @@ impl LossSummary {
                 self.unpaired_maps,
                 "line maps without a method",
                 ["line map without a method", "line maps without a method"],
+                Told::IfAny,
+            ),
+            (
+                self.samples_without_frames,
+                "samples without a frame",
+                ["sample without a frame", "samples without a frame"],
+                Told::IfAny,
+            ),
+            (
+                self.sampler_errors,
+                "samples in an unknown state",
+                ["sample in an unknown state", "samples in an unknown state"],
                 Told::IfAny,
             ),
         ]

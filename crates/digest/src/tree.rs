@@ -2,8 +2,9 @@
 
 use crate::{Group, Groups};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use strata_profile::{Cut, FrameId, Handle, Profile, Sample, StackEnd, StackId, ThreadId};
+use strata_profile::{CodeKind, Cut, FrameId, Handle, Profile, Sample, StackEnd, StackId, ThreadId, ThreadState};
 
 /// Names one [`Node`] of a [`CallTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,45 +28,72 @@ pub enum Place {
     Functions(Group),
     /// The leaf of a sample of which not one frame was found.
     NoFrames,
+    /// The leaf of a sample of a thread that was not in the code of its innermost frame: what it was in has no frame.
+    State(ThreadState),
 }
 
 impl Place {
     /// Whether [`Place::mark`] has a text.
     const fn is_mark(self) -> bool {
-        matches!(self, Place::Cut(_) | Place::NoFrames)
+        matches!(self, Place::Cut(_) | Place::NoFrames | Place::State(_))
     }
 
-    /// The text for a node that is not a function and not a caller's root: `[cut: ...]`, `[no frames]`.
-    pub fn mark(self) -> Option<String> {
+    /// The text for a node that is not a function and not a caller's root: `[cut: ...]`, `[no frames]`,
+    /// `[external: native code or waiting]`.
+    pub fn mark(self) -> Option<Cow<'static, str>> {
         match self {
-            Place::Cut(cut) => Some(format!("[{}]", StackEnd::Cut(cut).label())),
-            Place::NoFrames => Some("[no frames]".to_owned()),
-            Place::Root(_) | Place::Functions(_) => None,
+            Place::Cut(cut) => Some(format!("[{}]", StackEnd::Cut(cut).label()).into()),
+            other => other.leaf_mark().map(Cow::Borrowed),
+        }
+    }
+
+    /// The text for a node that stands for what a sample's leaf was, where that is no function.
+    pub const fn leaf_mark(self) -> Option<&'static str> {
+        match self {
+            Place::NoFrames => Some("[no frames]"),
+            Place::State(ThreadState::External) => Some("[external: native code or waiting]"),
+            Place::State(ThreadState::Running | ThreadState::Managed | ThreadState::Unknown) => {
+                Some("[what the thread did is unknown]")
+            }
+            Place::Root(_) | Place::Cut(_) | Place::Functions(_) => None,
+        }
+    }
+
+    /// The kind of code of a sample's leaf, by its group, where the leaf is no function.
+    pub const fn leaf_kind(self) -> &'static str {
+        match self {
+            Place::State(ThreadState::External) => "External",
+            _ => CodeKind::Unknown.group(),
         }
     }
 }
 
-/// Samples and the CPU time they stand for.
+/// Samples and the time they stand for, of the quantity that their profile measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Weight {
     /// Number of samples.
     pub samples: u64,
-    /// CPU time in nanoseconds.
-    pub cpu_ns: u64,
+    /// Time in nanoseconds.
+    pub time_ns: u64,
 }
 
 impl Weight {
-    /// Adds another weight; CPU time stops at the largest number instead of wrapping.
+    /// What one sample weighs.
+    pub const fn of_sample(sample: &Sample) -> Self {
+        Self { samples: 1, time_ns: sample.weight_ns }
+    }
+
+    /// Adds another weight; time stops at the largest number instead of wrapping.
     pub fn add(&mut self, other: Weight) {
         self.samples += other.samples;
-        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.time_ns = self.time_ns.saturating_add(other.time_ns);
     }
 
     /// What these samples weigh together.
     pub fn of<'s>(samples: impl IntoIterator<Item = &'s Sample>) -> Self {
         let mut sum = Weight::default();
         for sample in samples {
-            sum.add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
+            sum.add(Weight::of_sample(sample));
         }
         sum
     }
@@ -85,7 +113,8 @@ pub struct Node {
 /// The calls of all samples as one tree, each node once; callers come before what they call.
 ///
 /// A sample's path is: the caller's root if it has one, then `Cut` if its stack is cut, then its frames outermost first
-/// (or `NoFrames`). So each sample has a leaf, and nothing is dropped.
+/// (or `NoFrames`), then `State` if the thread was not in the code of its innermost frame. So each sample has a leaf, and
+/// nothing is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct CallTree {
     /// All nodes.
@@ -115,11 +144,13 @@ impl CallTree {
             if let StackEnd::Cut(cut) = sample.end {
                 base = Some(building.node(base, Place::Cut(cut)));
             }
-            let leaf = match sample.stack {
-                Some(stack) => building.leaf(profile, &group_of, base, stack),
-                None => building.node(base, Place::NoFrames),
+            let innermost = sample.stack.map(|stack| building.leaf(profile, &group_of, base, stack));
+            let leaf = match (sample.state, innermost) {
+                (ThreadState::Running | ThreadState::Managed, Some(leaf)) => leaf,
+                (ThreadState::Running | ThreadState::Managed, None) => building.node(base, Place::NoFrames),
+                (state, innermost) => building.node(innermost.or(base), Place::State(state)),
             };
-            building.tree.nodes[leaf.index()].own.add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
+            building.tree.nodes[leaf.index()].own.add(Weight::of_sample(sample));
             building.tree.leaf_of_sample.push(leaf);
         }
         building.tree
@@ -132,7 +163,7 @@ impl CallTree {
     }
 
     /// The places in this tree that are neither functions nor roots, with their texts, in order.
-    pub fn marks(&self) -> Vec<(Place, String)> {
+    pub fn marks(&self) -> Vec<(Place, Cow<'static, str>)> {
         let places: BTreeSet<Place> =
             self.nodes.iter().map(|node| node.place).filter(|place| place.is_mark()).collect();
         places.into_iter().filter_map(|place| Some((place, place.mark()?))).collect()

@@ -1,6 +1,8 @@
 //! Folded stacks: `process;thread;frame;frame N`, the input of flame graph programs.
 //!
-//! Frames go from the outermost to the leaf, `N` is the number of samples that have exactly this path. Threads of one
+//! Frames go from the outermost to the leaf. Of CPU time `N` is the number of samples that have exactly this path; of thread
+//! time, whose samples are of very different weight, it is nanoseconds, and the time of threads that were outside of managed
+//! code has a leaf of its own, `[external: native code or waiting]`. Threads of one
 //! name in processes of one name are one, so that two recordings can be compared. A process without name is shown as
 //! `[pid 12]`, a thread without name as `[tid 12]`. Lines are sorted frame by frame. In names, `;` is written `\x3b` and
 //! control characters as `\n` or `\u{1b}`. If something was lost, the first line is a comment that says what.
@@ -9,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, visible};
-use strata_profile::{Handle, Profile};
+use strata_profile::{Handle, Profile, Quantity};
 
 /// Writes the profile as folded stacks.
 ///
@@ -22,13 +24,14 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "# loss: {}", visible(&loss.line()))?;
     }
 
+    let quantity = profile.recording.measure.quantity();
     let roots = Roots::of(profile);
     let groups = Groups::by_name(profile);
     let tree = CallTree::new(profile, &groups, |thread| Some(roots.of_thread[thread.index()]));
     let label = |place: Place| match place {
         Place::Root(root) => Cow::Borrowed(roots.labels[root as usize].as_str()),
         Place::Functions(group) => folded_name(&profile.functions[groups.first(group)].name),
-        Place::Cut(_) | Place::NoFrames => Cow::Owned(place.mark().unwrap_or_default()),
+        Place::Cut(_) | Place::NoFrames | Place::State(_) => place.mark().unwrap_or_default(),
     };
 
     let children = tree.children();
@@ -48,8 +51,12 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         }
         let row = &tree.nodes[node.index()];
         path.push_str(&label(row.place));
-        if row.own.samples > 0 {
-            writeln!(out, "{path} {}", row.own.samples)?;
+        let number = match quantity {
+            Quantity::CpuTime => row.own.samples,
+            Quantity::ThreadTime => row.own.time_ns,
+        };
+        if number > 0 {
+            writeln!(out, "{path} {number}")?;
         }
         wait_for(&mut waiting, children.of(node), path.len());
     }

@@ -1,6 +1,6 @@
 //! speedscope's file format: JSON, one sampled profile per thread.
 //!
-//! Weights are nanoseconds of CPU time, in the order of the samples. Frames are shared and carry their source file and
+//! Weights are nanoseconds of CPU time or thread time, in the order of the samples; the file's name says of which. Frames are shared and carry their source file and
 //! the first of its lines that was seen, else their module's name as their file; a method in several tiers is one frame. The file's name ends with what was lost. Source of the format:
 //! the JSON schema that speedscope publishes at the address in the `$schema` field.
 
@@ -73,7 +73,12 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
         exporter: exporter(profile),
-        name: format!("{} ({})", visible(&profile.recording.target), visible(&LossSummary::of(profile).line())),
+        name: format!(
+            "{}, {} ({})",
+            visible(&profile.recording.target),
+            profile.recording.measure.quantity().name(),
+            visible(&LossSummary::of(profile).line())
+        ),
         shared: Shared {
             frames: Column(|| {
                 let functions = groups.firsts().iter().zip(sources.all()).map(|(&function, source)| {
@@ -89,7 +94,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
             profile.threads.iter().map(|(id, thread)| {
                 let positions = &by_thread[id.index()];
                 let process = &profile.processes[thread.process];
-                let weights = || positions.iter().map(|&position| profile.samples[position as usize].cpu_ns);
+                let weights = || positions.iter().map(|&position| profile.samples[position as usize].weight_ns);
                 Sampled {
                     r#type: "sampled",
                     name: format!("{} (pid {}) / {} (tid {})", process.name, process.pid, thread.name, thread.tid),

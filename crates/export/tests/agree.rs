@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use strata_export::{Compression, Format, write_profile};
-use strata_profile::{CodeKind, Cut, Profile, Quality, StackEnd, Tier};
+use strata_profile::{CodeKind, Cut, Profile, Quality, Quantity, StackEnd, ThreadState, Tier};
 use strata_report::Top;
-use strata_testkit::profile::{Sketch, empty, mixed};
+use strata_testkit::profile::{Sketch, empty, mixed, thread_time};
 
 /// Self and total of each function by its name, in samples or nanoseconds. Marks such as `[cut: ...]` are left out.
 type Totals = BTreeMap<String, (u64, u64)>;
@@ -85,11 +85,15 @@ fn firefox(profile: &Profile) -> (Totals, Totals) {
         assert_eq!((stacks.len(), stacks.len() as u64), (times.len(), samples["length"].as_u64().unwrap()));
         let times: Vec<f64> = times.iter().map(|time| time.as_f64().unwrap()).collect();
         assert!(times.is_sorted() && times.iter().all(|&time| time >= 0.0));
-        let cpu = numbers(&samples["threadCPUDelta"]);
-        for (index, (&stack, &ns)) in stacks.iter().zip(&cpu).enumerate() {
-            if let Some(weights) = samples["weight"].as_array() {
-                assert_eq!((weights[index].as_f64().unwrap() * 1e6).round() as u64, ns);
-            }
+        let weights: Vec<u64> = match samples["weight"].as_array() {
+            Some(weights) => weights.iter().map(|weight| (weight.as_f64().unwrap() * 1e6).round() as u64).collect(),
+            None => vec![0; stacks.len()],
+        };
+        match profile.recording.measure.quantity() {
+            Quantity::CpuTime => assert_eq!(numbers(&samples["threadCPUDelta"]), weights),
+            Quantity::ThreadTime => assert!(samples.get("threadCPUDelta").is_none()),
+        }
+        for (&stack, &ns) in stacks.iter().zip(&weights) {
             let mut path: Vec<&str> =
                 std::iter::successors(Some(stack), |&stack| parents[stack as usize].as_u64()).map(name).collect();
             path.reverse();
@@ -106,25 +110,32 @@ fn check(profile: &Profile) {
     let mut by_ns = Totals::new();
     for row in &top.functions {
         by_samples.insert(row.name.to_owned(), (row.own.samples, row.total.samples));
-        by_ns.insert(row.name.to_owned(), (row.own.cpu_ns, row.total.cpu_ns));
+        by_ns.insert(row.name.to_owned(), (row.own.time_ns, row.total.time_ns));
     }
     let (firefox_samples, firefox_ns) = firefox(profile);
     assert_eq!(firefox_samples, by_samples, "firefox");
     assert_eq!(firefox_ns, by_ns, "firefox");
     assert_eq!(speedscope(profile), by_ns, "speedscope");
     // Folded stacks write some names otherwise.
-    let visible: Totals = by_samples
-        .into_iter()
-        .map(|(name, totals)| (strata_digest::visible(&name).replace(';', r"\x3b"), totals))
-        .collect();
+    let (shown, all) = match profile.recording.measure.quantity() {
+        Quantity::CpuTime => (by_samples, profile.samples.len() as u64),
+        // What took no time has no line.
+        Quantity::ThreadTime => {
+            let all = profile.samples.iter().map(|sample| sample.weight_ns).sum();
+            (by_ns.into_iter().filter(|(_, (_, total))| *total > 0).collect(), all)
+        }
+    };
+    let visible: Totals =
+        shown.into_iter().map(|(name, totals)| (strata_digest::visible(&name).replace(';', r"\x3b"), totals)).collect();
     assert_eq!(folded(profile), visible, "folded");
-    assert_eq!(visible.values().map(|(own, _)| own).sum::<u64>(), profile.samples.len() as u64);
+    assert_eq!(visible.values().map(|(own, _)| own).sum::<u64>(), all);
 }
 
 #[test]
 fn made_profiles_agree() {
     check(&mixed());
     check(&empty());
+    check(&thread_time());
 }
 
 const KINDS: [CodeKind; 6] = [
@@ -147,7 +158,8 @@ struct Sampled {
     thread: usize,
     path: Vec<usize>,
     end: StackEnd,
-    cpu_ns: u64,
+    weight_ns: u64,
+    state: ThreadState,
 }
 
 fn sampled() -> impl Strategy<Value = Sampled> {
@@ -156,16 +168,23 @@ fn sampled() -> impl Strategy<Value = Sampled> {
         1 => Just(StackEnd::Cut(Cut::MemoryNotRead)),
         1 => Just(StackEnd::Cut(Cut::TooDeep)),
     ];
-    (0..3usize, prop::collection::vec(0..12usize, 0..8), end, 0..3_000_000u64)
-        .prop_map(|(thread, path, end, cpu_ns)| Sampled { thread, path, end, cpu_ns })
+    let state = prop::sample::select(&[
+        ThreadState::Running,
+        ThreadState::Managed,
+        ThreadState::External,
+        ThreadState::Unknown,
+    ]);
+    (0..3usize, prop::collection::vec(0..12usize, 0..8), end, 0..3_000_000u64, state)
+        .prop_map(|(thread, path, end, weight_ns, state)| Sampled { thread, path, end, weight_ns, state })
 }
 
 /// Functions of any name; those that are managed come in several tiers, the others have a name that no other has.
 fn profile() -> impl Strategy<Value = Profile> {
     let function =
         ("\\PC{0,6}[\n;\u{1b}\" ]?\\PC{0,3}", 0..KINDS.len()).prop_map(|(name, kind)| Function { name, kind });
-    (prop::collection::vec(function, 12), prop::collection::vec(sampled(), 0..40)).prop_map(|(functions, samples)| {
-        let mut sketch = Sketch::new("random");
+    let all = (prop::bool::ANY, prop::collection::vec(function, 12), prop::collection::vec(sampled(), 0..40));
+    all.prop_map(|(cpu, functions, samples)| {
+        let mut sketch = if cpu { Sketch::new("random") } else { Sketch::thread_time("random") };
         let process = sketch.process(10, "p");
         let threads = [10, 11, 12].map(|tid| sketch.thread(process, tid, if tid == 12 { "" } else { "same;name" }));
         let module = Some(sketch.module("m", None));
@@ -184,7 +203,7 @@ fn profile() -> impl Strategy<Value = Profile> {
             .collect();
         for sample in samples {
             let path: Vec<_> = sample.path.iter().map(|&function| frames[function]).collect();
-            sketch.sample_of(threads[sample.thread], &path, sample.end, sample.cpu_ns);
+            sketch.sample_in(sample.state, threads[sample.thread], &path, sample.end, sample.weight_ns);
         }
         sketch.finish()
     })

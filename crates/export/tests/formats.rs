@@ -5,7 +5,7 @@ use std::path::Path;
 use strata_export::{Compression, Format, write_profile};
 use strata_profile::Profile;
 use strata_testkit::live;
-use strata_testkit::profile::{empty, mixed};
+use strata_testkit::profile::{empty, mixed, thread_time};
 
 fn text(profile: &Profile, format: Format) -> String {
     let mut out = Vec::new();
@@ -46,7 +46,7 @@ fn one_line_arrays(pretty: &str) -> String {
 
 #[test]
 fn snapshots() {
-    for (name, profile) in [("mixed", mixed()), ("empty", empty())] {
+    for (name, profile) in [("mixed", mixed()), ("empty", empty()), ("thread_time", thread_time())] {
         for format in [Format::Firefox, Format::Speedscope, Format::Folded] {
             insta::assert_snapshot!(format!("{name}_{format:?}").to_lowercase(), readable(&profile, format));
         }
@@ -87,6 +87,17 @@ fn odd_names_survive() {
 }
 
 #[test]
+fn thread_time_is_never_called_cpu_time() {
+    for format in [Format::Firefox, Format::Speedscope, Format::Folded] {
+        let text = text(&thread_time(), format);
+        // The one field is called so by its format, and has the name of the operating system.
+        assert!(!text.replace("oscpu", "").to_lowercase().contains("cpu"), "{format:?}: {text}");
+        assert!(text.contains("[external: native code or waiting]"), "{format:?}: {text}");
+        assert!(format == Format::Folded || text.contains("thread time"), "{format:?}: {text}");
+    }
+}
+
+#[test]
 fn errors_of_the_output_come_through() {
     struct Full;
     impl std::io::Write for Full {
@@ -108,7 +119,7 @@ fn errors_of_the_output_come_through() {
 #[test]
 fn speedscope_files_are_valid() {
     let schema = live::speedscope_schema().unwrap();
-    for (name, profile) in [("mixed", mixed()), ("empty", empty())] {
+    for (name, profile) in [("mixed", mixed()), ("empty", empty()), ("thread_time", thread_time())] {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.speedscope.json"));
         std::fs::write(&file, text(&profile, Format::Speedscope)).unwrap();
         live::validate_json(&file, &schema).unwrap();

@@ -83,6 +83,11 @@ impl ProfileBuilder {
         self.profile.samples.push(sample);
     }
 
+    /// What was recorded, to change what is known of it.
+    pub fn recording_mut(&mut self) -> &mut RecordingInfo {
+        &mut self.profile.recording
+    }
+
     /// What is missing, to add to.
     pub fn loss_mut(&mut self) -> &mut Loss {
         &mut self.profile.loss
@@ -98,7 +103,7 @@ impl ProfileBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CodeKind, Found, NameSource, StackEnd, Timestamp, Unnamed};
+    use crate::{CodeKind, Found, NameSource, StackEnd, ThreadState, Timestamp, Unnamed};
     use strata_address::Avma;
 
     #[test]
@@ -119,7 +124,8 @@ mod tests {
                 });
                 parent = Some(builder.stack(parent, frame));
             }
-            builder.sample(Sample { time: Timestamp(time), thread, stack: parent, cpu_ns: 1, end: StackEnd::Root });
+            let (state, end) = (ThreadState::Running, StackEnd::Root);
+            builder.sample(Sample { time: Timestamp(time), thread, stack: parent, weight_ns: 1, state, end });
             parent.unwrap()
         };
         let later = stack_of(["main", "work"], 20);

@@ -52,6 +52,8 @@ pub enum CodeKind {
     Jit(Tier),
     /// Precompiled managed code.
     ReadyToRun,
+    /// Managed code of which it is not known how it was compiled.
+    Managed,
     /// Stubs and thunks the runtime writes: they have no method of their own.
     Stub,
     /// Not known.
@@ -59,7 +61,7 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// The group the kind belongs to: `Kernel`, `Native`, `Runtime`, `JIT`, `ReadyToRun`, `Stub`, `Unknown`.
+    /// The group the kind belongs to: `Kernel`, `Native`, `Runtime`, `JIT`, `ReadyToRun`, `Managed`, `Stub`, `Unknown`.
     pub const fn group(self) -> &'static str {
         match self {
             CodeKind::Kernel => "Kernel",
@@ -67,6 +69,7 @@ impl CodeKind {
             CodeKind::Runtime => "Runtime",
             CodeKind::Jit(_) => "JIT",
             CodeKind::ReadyToRun => "ReadyToRun",
+            CodeKind::Managed => "Managed",
             CodeKind::Stub => "Stub",
             CodeKind::Unknown => "Unknown",
         }
@@ -81,9 +84,9 @@ impl CodeKind {
         }
     }
 
-    /// Whether this is managed code: JIT or precompiled.
+    /// Whether this is managed code: JIT, precompiled or either of them.
     pub const fn is_managed(self) -> bool {
-        matches!(self, CodeKind::Jit(_) | CodeKind::ReadyToRun)
+        matches!(self, CodeKind::Jit(_) | CodeKind::ReadyToRun | CodeKind::Managed)
     }
 }
 

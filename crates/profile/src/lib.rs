@@ -3,20 +3,22 @@
 //! This is the waist of strata: nothing before it knows an output format, nothing after it knows an input format. A
 //! [`Profile`] is plain data in tables; other rows are named by typed handles ([`FrameId`], [`StackId`], ...) that are
 //! only handed out for rows that exist, so a finished profile has no dangling reference. Times are nanoseconds of
-//! `CLOCK_MONOTONIC` of the recorded machine.
+//! `CLOCK_MONOTONIC` of the recorded machine, or of what its system has for that.
 
 #![forbid(unsafe_code)]
 
 mod builder;
 mod code;
 mod loss;
+mod measure;
 mod quality;
 mod source;
 mod table;
 
 pub use builder::ProfileBuilder;
 pub use code::{CodeKind, NameSource, Tier, Unnamed};
-pub use loss::{Gap, Loss};
+pub use loss::{Gap, LongGaps, Loss};
+pub use measure::{Measure, Quantity, ThreadState};
 pub use quality::{Quality, Share, quality};
 pub use source::{SourceFile, SourceLine};
 pub use strata_stack::{Cut, Found, StackEnd};
@@ -25,7 +27,7 @@ pub use table::{Handle, Table};
 use serde::Serialize;
 use strata_address::Avma;
 
-/// Nanoseconds of `CLOCK_MONOTONIC` on the recorded machine.
+/// Nanoseconds of `CLOCK_MONOTONIC` on the recorded machine, or of what its system has for that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize)]
 pub struct Timestamp(pub u64);
 
@@ -72,7 +74,7 @@ pub struct Profile {
     pub frames: Table<FrameId, Frame>,
     /// Distinct stacks as a tree that shares its root side.
     pub stacks: Table<StackId, Stack>,
-    /// CPU samples in time order.
+    /// Samples in time order.
     pub samples: Vec<Sample>,
     /// What is known to be missing.
     pub loss: Loss,
@@ -100,19 +102,19 @@ impl Profile {
 pub struct RecordingInfo {
     /// What was recorded, in words: a command line or `pid 4242`.
     pub target: String,
-    /// The sampling event as the kernel spells it, such as `cpu-clock` or `cycles`.
-    pub event: String,
-    /// Samples per second and busy CPU that were asked for.
-    pub frequency_hz: u64,
+    /// What its samples measure.
+    pub measure: Measure,
     /// First moment.
     pub start: Timestamp,
     /// Last moment.
     pub end: Timestamp,
     /// Wall-clock time of `start`, nanoseconds since the Unix epoch, where known.
     pub start_unix_ns: Option<u64>,
-    /// Kernel release of the recorded machine, where known.
+    /// Operating system of the recorded machine, such as `Linux`, where known.
+    pub system: String,
+    /// Release of its kernel, where known.
     pub kernel_release: String,
-    /// Architecture of the recorded machine as the kernel spells it, such as `x86_64`.
+    /// Architecture of the recorded machine as the kernel spells it, such as `x86_64`, where known.
     pub arch: String,
     /// The program that recorded, such as `strata 0.1.0`.
     pub recorder: String,
@@ -186,17 +188,19 @@ pub struct Stack {
     pub frame: FrameId,
 }
 
-/// One CPU sample: a thread was running this stack at this moment.
+/// One sample: a thread was in this stack at this moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// When.
     pub time: Timestamp,
     /// On which thread.
     pub thread: ThreadId,
-    /// What it ran; `None` when not even one frame was found.
+    /// Where it was; `None` when not even one frame was found.
     pub stack: Option<StackId>,
-    /// CPU time it stands for, in nanoseconds.
-    pub cpu_ns: u64,
+    /// What it stands for of that which the profile measures, in nanoseconds.
+    pub weight_ns: u64,
+    /// What the thread was doing.
+    pub state: ThreadState,
     /// Whether the stack is whole.
     pub end: StackEnd,
 }

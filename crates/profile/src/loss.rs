@@ -21,8 +21,38 @@ pub struct Loss {
     pub nameless_methods: u64,
     /// Lists of which IL a method's code comes from whose code nothing told of: such code has no source lines.
     pub unpaired_maps: u64,
+    /// Samples of which the runtime's sampler could not tell what the thread was doing.
+    pub sampler_errors: u64,
+    /// Times for which a thread has far fewer samples than usual.
+    pub long_gaps: Option<LongGaps>,
     /// Things that are missing as a whole.
     pub gaps: Vec<Gap>,
+}
+
+/// Times between two samples of a thread that are far longer than usual. Each is in the weight of the sample that ends it,
+/// of which nobody knows whether it lasted that long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LongGaps {
+    /// How many there are.
+    pub count: u64,
+    /// How long they are together, nanoseconds.
+    pub total_ns: u64,
+    /// From which length on they count, nanoseconds.
+    pub from_ns: u64,
+}
+
+impl fmt::Display for LongGaps {
+    #[expect(clippy::cast_precision_loss, reason = "times for reading")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (noun, them) = if self.count == 1 { ("gap", "it") } else { ("gaps", "them") };
+        write!(
+            f,
+            "{} {noun} of over {:.1} ms between samples of a thread, {:.1} ms in all, charged to the samples that end {them}",
+            self.count,
+            self.from_ns as f64 / 1e6,
+            self.total_ns as f64 / 1e6,
+        )
+    }
 }
 
 /// Something that is missing as a whole.
@@ -43,6 +73,16 @@ pub enum Gap {
         file: String,
         /// Bytes it has; what is whole of them was used.
         bytes: u64,
+    },
+    /// The stream has no list of the methods that the runtime had (rundown), or not all of it: code from before the stream
+    /// began has no names.
+    NoRundown,
+    /// Images that were at hand were not used for names.
+    ImagesRefused {
+        /// Their files.
+        paths: Vec<String>,
+        /// Why.
+        reason: String,
     },
     /// A .NET process gave no runtime events (or no longer), so its JIT code may be unnamed.
     NoRuntimeEvents {
@@ -83,6 +123,16 @@ impl fmt::Display for Gap {
                 write!(f, "{file} stops after {bytes} bytes without its end: what the runtime told later is missing")
             }
             Gap::FileCut { file, offset, problem } => write!(f, "{file} is unreadable from byte {offset}: {problem}"),
+            Gap::NoRundown => f.write_str(
+                "the trace has no whole list of methods (rundown): those from before it began have no names",
+            ),
+            Gap::ImagesRefused { paths, reason } => {
+                const SHOWN: usize = 4;
+                let shown = paths.get(..SHOWN).unwrap_or(paths).join(", ");
+                let more = paths.len().saturating_sub(SHOWN);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                write!(f, "no names from {shown}{more}: {reason}")
+            }
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::Image { path, reason } => write!(f, "names of code in {path} are missing: {reason}"),
             Gap::SourceLines { path, reason } => write!(f, "source lines from {path} are missing: {reason}"),

@@ -4,7 +4,7 @@ use crate::{Width, text};
 use serde::Serialize;
 use std::io::{self, Write};
 use strata_digest::LossSummary;
-use strata_profile::Profile;
+use strata_profile::{Measure, Profile};
 
 /// The value of the field `schema`: changes when a field changes its meaning or goes away.
 pub const SCHEMA: &str = "strata-report/1";
@@ -23,10 +23,9 @@ pub trait Report: Serialize {
 pub struct Recording<'p> {
     /// What was recorded, in words.
     pub target: &'p str,
-    /// The sampling event as the kernel spells it.
-    pub event: &'p str,
-    /// Samples per second and busy CPU that were asked for.
-    pub frequency_hz: u64,
+    /// What its samples measure.
+    #[serde(flatten)]
+    pub measure: &'p Measure,
     /// Nanoseconds from the recording's first moment to its last.
     pub duration_ns: u64,
     /// The program that recorded.
@@ -57,8 +56,7 @@ impl<'p, R: Report> Document<'p, R> {
             report: R::NAME,
             recording: Recording {
                 target: &recording.target,
-                event: &recording.event,
-                frequency_hz: recording.frequency_hz,
+                measure: &recording.measure,
                 duration_ns: profile.duration_ns(),
                 recorder: &recording.recorder,
             },

@@ -1,7 +1,7 @@
 //! Profiles as tables and trees: text for people and JSON for programs, from the same values.
 //!
 //! Each report is a plain value made from a [`strata_profile::Profile`]; [`Document`] puts it beside what was recorded
-//! and what was lost. Percentages are of the CPU time of the samples that the report shows, and absent when that is
+//! and what was lost. Percentages are of the time of the samples that the report shows, CPU time or thread time as the profile measures,, and absent when that is
 //! zero. Text has no colour, keeps to a given [`Width`] where there is one, and shows control characters in names as escapes; JSON has the
 //! names as they are.
 
@@ -17,11 +17,11 @@ mod top;
 mod tree;
 mod width;
 
-pub use cost::Cost;
+pub use cost::{Cost, Whole};
 pub use document::{Document, Recording, Report, SCHEMA};
 pub use losses::Losses;
 pub use names::Spelling;
-pub use threads::{ThreadRow, Threads};
-pub use top::{CategoryRow, FunctionRow, LineRow, TierRow, Top};
+pub use threads::{States, ThreadRow, Threads};
+pub use top::{CategoryRow, FunctionRow, LineRow, StateRow, TierRow, Top};
 pub use tree::{CallRow, Calls, RowKind, Tree};
 pub use width::Width;

@@ -23,7 +23,7 @@ impl Spelling {
     /// How functions of this kind are spelled.
     pub fn of(kind: CodeKind) -> Self {
         match kind {
-            CodeKind::Jit(_) | CodeKind::ReadyToRun | CodeKind::Stub => Self::Managed,
+            CodeKind::Jit(_) | CodeKind::ReadyToRun | CodeKind::Managed | CodeKind::Stub => Self::Managed,
             CodeKind::Kernel | CodeKind::Native | CodeKind::Runtime => Self::Native,
             CodeKind::Unknown => Self::Plain,
         }

@@ -17,9 +17,9 @@ pub(crate) fn ms(ns: u64) -> String {
     format!("{:.2}", ns as f64 / 1e6)
 }
 
-/// `17 samples, 18.50 ms of CPU time`.
+/// `17 samples, 18.50 ms of CPU time`, or of what else is measured.
 pub(crate) fn sum(cost: Cost) -> String {
-    format!("{}, {} ms of CPU time", counted(cost.samples, "sample"), ms(cost.cpu_ns))
+    format!("{}, {} ms of {}", counted(cost.samples, "sample"), ms(cost.time_ns), cost.quantity.name())
 }
 
 /// `1 thread`, `2 threads`.

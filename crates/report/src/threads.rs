@@ -1,11 +1,11 @@
-//! `threads`: CPU time by thread.
+//! `threads`: time by thread.
 
 use crate::names::{self, Spelling};
-use crate::{Cost, Report, Width, text};
+use crate::{Cost, Report, Whole, Width, text};
 use serde::Serialize;
 use std::fmt::Write as _;
 use strata_digest::Weight;
-use strata_profile::{Handle, Profile, Share, StackEnd};
+use strata_profile::{Handle, Profile, Quantity, Share, StackEnd, ThreadState};
 
 /// One thread.
 #[derive(Clone, Debug, Serialize)]
@@ -20,8 +20,20 @@ pub struct ThreadRow<'p> {
     pub thread: &'p str,
     /// What its samples cost.
     pub cost: Cost,
+    /// Where samples tell what the thread was doing: its time by that.
+    #[serde(flatten)]
+    pub states: Option<States>,
     /// Samples whose stack reaches the thread's root.
     pub whole_stacks: Share,
+}
+
+/// The time of a thread by what it was doing. What is in neither, the sampler could not tell.
+#[derive(Clone, Debug, Serialize)]
+pub struct States {
+    /// In managed code.
+    pub managed: Cost,
+    /// In native code, or waiting.
+    pub external: Cost,
 }
 
 /// The report `threads`.
@@ -29,38 +41,60 @@ pub struct ThreadRow<'p> {
 pub struct Threads<'p> {
     /// All samples.
     pub all: Cost,
-    /// All threads, most CPU time first; those without samples too.
+    /// All threads, most time first; those without samples too.
     pub threads: Vec<ThreadRow<'p>>,
 }
 
 impl<'p> Threads<'p> {
-    /// Adds up CPU time by thread.
+    /// Adds up time by thread.
     pub fn of(profile: &'p Profile) -> Self {
-        let all = Weight::of(&profile.samples);
-        let mut weights = vec![Weight::default(); profile.threads.len()];
-        let mut whole = vec![0; profile.threads.len()];
+        let all = Whole::of(profile);
+        let mut sums = vec![Sums::default(); profile.threads.len()];
         for sample in &profile.samples {
-            weights[sample.thread.index()].add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
-            whole[sample.thread.index()] += u64::from(sample.end == StackEnd::Root);
+            let weight = Weight::of_sample(sample);
+            let sums = &mut sums[sample.thread.index()];
+            sums.all.add(weight);
+            sums.whole_stacks += u64::from(sample.end == StackEnd::Root);
+            match sample.state {
+                ThreadState::Managed => sums.managed.add(weight),
+                ThreadState::External => sums.external.add(weight),
+                ThreadState::Running | ThreadState::Unknown => {}
+            }
         }
+        let states = |sums: &Sums| match all.quantity {
+            Quantity::CpuTime => None,
+            Quantity::ThreadTime => {
+                Some(States { managed: Cost::of(sums.managed, all), external: Cost::of(sums.external, all) })
+            }
+        };
         let mut threads: Vec<_> = profile
             .threads
             .rows()
             .iter()
-            .zip(weights.into_iter().zip(whole))
-            .map(|(thread, (weight, whole))| ThreadRow {
+            .zip(sums)
+            .map(|(thread, sums)| ThreadRow {
                 pid: profile.processes[thread.process].pid,
                 process: &profile.processes[thread.process].name,
                 tid: thread.tid,
                 thread: &thread.name,
-                cost: Cost::of(weight, all),
-                whole_stacks: Share { part: whole, whole: weight.samples },
+                cost: Cost::of(sums.all, all),
+                states: states(&sums),
+                whole_stacks: Share { part: sums.whole_stacks, whole: sums.all.samples },
             })
             .collect();
-        let key = |row: &ThreadRow<'_>| (row.cost.cpu_ns, row.cost.samples);
+        let key = |row: &ThreadRow<'_>| (row.cost.time_ns, row.cost.samples);
         threads.sort_by(|a, b| key(b).cmp(&key(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
-        Self { all: Cost::of(all, all), threads }
+        Self { all: Cost::of(all.weight, all), threads }
     }
+}
+
+/// What the samples of one thread weigh.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    all: Weight,
+    managed: Weight,
+    external: Weight,
+    whole_stacks: u64,
 }
 
 impl ThreadRow<'_> {
@@ -68,6 +102,9 @@ impl ThreadRow<'_> {
         text::thread((self.process, self.pid), (self.thread, self.tid))
     }
 }
+
+/// The columns before the name take this much, without those of states.
+const NUMBERS: usize = 41;
 
 impl Report for Threads<'_> {
     const NAME: &'static str = "threads";
@@ -91,18 +128,26 @@ impl Report for Threads<'_> {
         }
         text::wrap(&mut out, &format!("{sentence}."), width.of_paragraphs());
         if self.all.samples > 0 {
-            out.push_str("\n CPU %        CPU ms   samples  whole %  thread\n");
+            let (percent, ms) = (self.all.quantity.percent_heading(), self.all.quantity.ms_heading());
+            let states = match self.all.quantity {
+                Quantity::CpuTime => String::new(),
+                Quantity::ThreadTime => format!("{:>12} {:>12} ", "managed ms", "external ms"),
+            };
+            let _ = writeln!(out, "\n{percent:>6}  {ms:>12} {states}{:>9}  whole %  thread", "samples");
         }
         let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
         for row in busy {
+            let states = row.states.as_ref().map_or_else(String::new, |states| {
+                format!("{:>12} {:>12} ", text::ms(states.managed.time_ns), text::ms(states.external.time_ns))
+            });
             let _ = writeln!(
                 out,
-                "{} {:>12} {:>9}  {}  {}",
-                text::percent_column(row.cost.cpu_percent),
-                text::ms(row.cost.cpu_ns),
+                "{} {:>12} {states}{:>9}  {}  {}",
+                text::percent_column(row.cost.percent),
+                text::ms(row.cost.time_ns),
                 row.cost.samples,
                 text::percent_column(row.whole_stacks.percent()),
-                names::name(&label(row), Spelling::Plain, width.beside(41)),
+                names::name(&label(row), Spelling::Plain, width.beside(NUMBERS + states.len())),
             );
         }
         if !idle.is_empty() {

@@ -3,12 +3,12 @@
 mod lines;
 mod text;
 
-use crate::{Cost, Spelling, ThreadRow, Threads};
+use crate::{Cost, Spelling, ThreadRow, Threads, Whole};
 pub use lines::LineRow;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use strata_digest::{CallTree, Groups, NodeId, Place, Weight};
-use strata_profile::{CodeKind, Function, Handle, Profile};
+use strata_profile::{Function, Handle, Profile, ThreadState};
 
 /// How a managed function ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,19 +17,20 @@ pub struct TierRow {
     pub tier: &'static str,
     /// What the function cost in this tier, with what it called.
     pub total: Cost,
-    /// This tier's CPU time in percent of that of all the function's tiers; `None` when that is zero.
+    /// This tier's time in percent of that of all the function's tiers; `None` when that is zero.
     pub share_percent: Option<f64>,
 }
 
 /// One function in all its tiers.
 #[derive(Clone, Debug, Serialize)]
 pub struct FunctionRow<'p> {
-    /// Its name; `[no frames]` stands for samples of which not one frame was found.
+    /// Its name; `[no frames]` stands for samples of which not one frame was found, `[external: ...]` for those of threads
+    /// that were outside of managed code.
     pub name: &'p str,
     /// Its module's name, where it has one.
     pub module: Option<&'p str>,
-    /// The kind of code: `Kernel`, `Native`, `Runtime`, `JIT`, `ReadyToRun`, `Stub`, `Unknown`; of several tiers, that of
-    /// the costliest.
+    /// The kind of code: `Kernel`, `Native`, `Runtime`, `JIT`, `ReadyToRun`, `Managed`, `Stub`, `External`, `Unknown`; of
+    /// several tiers, that of the costliest.
     pub category: &'static str,
     /// Samples that have it as their leaf.
     #[serde(rename = "self")]
@@ -45,11 +46,20 @@ pub struct FunctionRow<'p> {
     pub spelling: Spelling,
 }
 
-/// CPU time by the kind of code that was running.
+/// Time by the kind of code that was running.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CategoryRow {
     /// The kind of code of the leaf.
     pub category: &'static str,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// Time by what threads were doing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StateRow {
+    /// What they were doing.
+    pub state: &'static str,
     /// What it cost.
     pub cost: Cost,
 }
@@ -59,27 +69,30 @@ pub struct CategoryRow {
 pub struct Top<'p> {
     /// All samples.
     pub all: Cost,
-    /// By kind of code, most CPU time first.
+    /// By what threads were doing, where samples tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateRow>,
+    /// By kind of code, most time first.
     pub categories: Vec<CategoryRow>,
-    /// All threads with samples, most CPU time first.
+    /// All threads with samples, most time first.
     pub threads: Vec<ThreadRow<'p>>,
     /// How many functions there are, shown or not.
     pub functions_in_all: usize,
-    /// Functions by their own CPU time, then their own samples, then by name.
+    /// Functions by their own time, then their own samples, then by name.
     pub functions: Vec<FunctionRow<'p>>,
 }
 
 impl<'p> Top<'p> {
     /// Adds up functions; `limit` is how many to keep, `None` for all.
     pub fn of(profile: &'p Profile, limit: Option<usize>) -> Self {
-        let all = Weight::of(&profile.samples);
+        let all = Whole::of(profile);
         let tree = CallTree::new(profile, &Groups::single(profile), |_| None);
         let groups = Groups::over_tiers(profile);
         let sums = Sums::of(profile, &tree, &groups);
 
         let mut functions = sums.rows(profile, &groups, all);
         functions.sort_by(|a, b| {
-            let key = |row: &FunctionRow<'_>| (row.own.cpu_ns, row.own.samples);
+            let key = |row: &FunctionRow<'_>| (row.own.time_ns, row.own.samples);
             key(b).cmp(&key(a)).then_with(|| (a.name, a.module, a.category).cmp(&(b.name, b.module, b.category)))
         });
         let functions_in_all = functions.len();
@@ -88,7 +101,8 @@ impl<'p> Top<'p> {
         let mut threads = Threads::of(profile).threads;
         threads.retain(|row| row.cost.samples > 0);
         Self {
-            all: Cost::of(all, all),
+            all: Cost::of(all.weight, all),
+            states: states(profile, all),
             categories: categories(profile, &tree, all),
             threads,
             functions_in_all,
@@ -97,18 +111,26 @@ impl<'p> Top<'p> {
     }
 }
 
-fn categories(profile: &Profile, tree: &CallTree, all: Weight) -> Vec<CategoryRow> {
+fn states(profile: &Profile, all: Whole) -> Vec<StateRow> {
+    let mut sums: BTreeMap<ThreadState, Weight> = BTreeMap::new();
+    for sample in profile.samples.iter().filter(|sample| sample.state != ThreadState::Running) {
+        sums.entry(sample.state).or_default().add(Weight::of_sample(sample));
+    }
+    sums.into_iter().map(|(state, weight)| StateRow { state: state.label(), cost: Cost::of(weight, all) }).collect()
+}
+
+fn categories(profile: &Profile, tree: &CallTree, all: Whole) -> Vec<CategoryRow> {
     let mut sums: BTreeMap<&'static str, Weight> = BTreeMap::new();
     for node in tree.nodes.iter().filter(|node| node.own.samples > 0) {
         let kind = match node.place {
-            Place::Functions(function) => profile.functions.rows()[function.0 as usize].kind,
-            Place::Root(_) | Place::Cut(_) | Place::NoFrames => CodeKind::Unknown,
+            Place::Functions(function) => profile.functions.rows()[function.0 as usize].kind.group(),
+            other => other.leaf_kind(),
         };
-        sums.entry(kind.group()).or_default().add(node.own);
+        sums.entry(kind).or_default().add(node.own);
     }
     let mut rows: Vec<_> =
         sums.into_iter().map(|(category, weight)| CategoryRow { category, cost: Cost::of(weight, all) }).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.cost.cpu_ns, row.cost.samples)));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.cost.time_ns, row.cost.samples)));
     rows
 }
 
@@ -117,7 +139,8 @@ struct Sums {
     own_of_group: Vec<Weight>,
     total_of_group: Vec<Weight>,
     total_of_function: Vec<Weight>,
-    no_frames: Weight,
+    /// What leaves that are no functions cost.
+    of_mark: BTreeMap<Place, Weight>,
     lines: lines::OwnByLine,
 }
 
@@ -129,7 +152,7 @@ impl Sums {
             own_of_group: vec![Weight::default(); groups.len()],
             total_of_group: vec![Weight::default(); groups.len()],
             total_of_function: vec![Weight::default(); profile.functions.len()],
-            no_frames: Weight::default(),
+            of_mark: BTreeMap::new(),
             lines: lines::OwnByLine::of(profile, groups),
         };
         let mut function_on_path = vec![0u32; profile.functions.len()];
@@ -142,9 +165,9 @@ impl Sums {
             let node = &tree.nodes[id.index()];
             let function = match node.place {
                 Place::Functions(function) => function.0 as usize,
-                Place::Root(_) | Place::Cut(_) | Place::NoFrames => {
+                mark => {
                     if let Step::Enter(_) = step {
-                        sums.no_frames.add(node.own);
+                        sums.of_mark.entry(mark).or_default().add(node.own);
                         steps.extend(children.of(id).iter().copied().map(Step::Enter));
                     }
                     continue;
@@ -175,7 +198,7 @@ impl Sums {
     }
 
     /// One row for each group that has a sample.
-    fn rows<'p>(&self, profile: &'p Profile, groups: &Groups, all: Weight) -> Vec<FunctionRow<'p>> {
+    fn rows<'p>(&self, profile: &'p Profile, groups: &Groups, all: Whole) -> Vec<FunctionRow<'p>> {
         let mut members = vec![Vec::new(); groups.len()];
         for (id, function) in profile.functions.iter() {
             let total = self.total_of_function[id.index()];
@@ -185,7 +208,7 @@ impl Sums {
         }
         let mut rows = Vec::new();
         for (group, members) in members.into_iter().enumerate() {
-            let Some(&(costliest, _)) = members.iter().max_by_key(|(_, total)| (total.cpu_ns, total.samples)) else {
+            let Some(&(costliest, _)) = members.iter().max_by_key(|(_, total)| (total.time_ns, total.samples)) else {
                 continue;
             };
             rows.push(FunctionRow {
@@ -199,13 +222,13 @@ impl Sums {
                 spelling: Spelling::of(costliest.kind),
             });
         }
-        if self.no_frames.samples > 0 {
-            let cost = Cost::of(self.no_frames, all);
-            let (name, category) = ("[no frames]", CodeKind::Unknown.group());
+        for (place, weight) in &self.of_mark {
+            let Some(name) = place.leaf_mark() else { continue };
+            let cost = Cost::of(*weight, all);
             rows.push(FunctionRow {
                 name,
                 module: None,
-                category,
+                category: place.leaf_kind(),
                 own: cost,
                 total: cost,
                 tiers: Vec::new(),
@@ -223,7 +246,7 @@ enum Step {
     Leave(NodeId),
 }
 
-fn tiers(members: &[(&Function, Weight)], all: Weight) -> Vec<TierRow> {
+fn tiers(members: &[(&Function, Weight)], all: Whole) -> Vec<TierRow> {
     let mut sums: BTreeMap<&'static str, Weight> = BTreeMap::new();
     let mut together = Weight::default();
     for (function, total) in members {
@@ -237,9 +260,9 @@ fn tiers(members: &[(&Function, Weight)], all: Weight) -> Vec<TierRow> {
         .map(|(tier, total)| TierRow {
             tier,
             total: Cost::of(total, all),
-            share_percent: Cost::of(total, together).cpu_percent,
+            share_percent: Cost::of(total, Whole { weight: together, ..all }).percent,
         })
         .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.total.cpu_ns, row.total.samples)));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.total.time_ns, row.total.samples)));
     rows
 }

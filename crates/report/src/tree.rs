@@ -2,7 +2,7 @@
 
 mod text;
 
-use crate::{Cost, Spelling};
+use crate::{Cost, Spelling, Whole};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::num::NonZeroU32;
@@ -31,6 +31,8 @@ pub enum RowKind {
     Function,
     /// Samples of which not one frame was found.
     NoFrames,
+    /// Samples of a thread that was not in the code of its innermost frame.
+    State,
     /// Calls that are not shown because each has less than the least share.
     Pruned,
 }
@@ -71,14 +73,14 @@ pub struct Tree<'p> {
     pub all: Cost,
     /// What the roots are.
     pub roots: Calls,
-    /// Rows with a smaller share of CPU time, in percent, are pruned.
+    /// Rows with a smaller share of the time, in percent, are pruned.
     pub least_percent: f64,
     /// The rows.
     pub rows: Vec<CallRow<'p>>,
 }
 
 impl<'p> Tree<'p> {
-    /// Builds the tree; rows with less than `least_percent` of the CPU time become one `pruned` row for each caller.
+    /// Builds the tree; rows with less than `least_percent` of the time become one `pruned` row for each caller.
     pub fn of(profile: &'p Profile, roots: Calls, least_percent: f64) -> Self {
         let groups = Groups::over_tiers(profile);
         let calls = CallTree::new(profile, &groups, |thread| match roots {
@@ -86,7 +88,7 @@ impl<'p> Tree<'p> {
             Calls::Merged => None,
         });
         let Folded { tree: calls, nested_calls } = calls.with_recursion_folded();
-        let all = Weight::of(&profile.samples);
+        let all = Whole::of(profile);
         let mut walk = Walk {
             profile,
             groups: &groups,
@@ -100,7 +102,7 @@ impl<'p> Tree<'p> {
             waiting: Vec::new(),
         };
         walk.run();
-        Self { all: Cost::of(all, all), roots, least_percent, rows: walk.rows }
+        Self { all: Cost::of(all.weight, all), roots, least_percent, rows: walk.rows }
     }
 }
 
@@ -111,7 +113,7 @@ struct Walk<'p, 't> {
     calls: &'t CallTree,
     nested_calls: &'t [u32],
     totals: Vec<Weight>,
-    all: Weight,
+    all: Whole,
     least_percent: f64,
     rows: Vec<CallRow<'p>>,
     waiting: Vec<Waiting>,
@@ -169,7 +171,7 @@ impl<'p> Walk<'p, '_> {
         let mut pruned = (0, Weight::default());
         nodes.retain(|node| {
             let total = self.totals[node.index()];
-            let keep = Cost::of(total, self.all).cpu_percent.is_none_or(|percent| percent >= self.least_percent);
+            let keep = Cost::of(total, self.all).percent.is_none_or(|percent| percent >= self.least_percent);
             if !keep {
                 pruned.0 += 1;
                 pruned.1.add(total);
@@ -181,7 +183,7 @@ impl<'p> Walk<'p, '_> {
         }
         nodes.sort_by_key(|&node| {
             let total = self.totals[node.index()];
-            Reverse((Reverse(total.cpu_ns), Reverse(total.samples), self.label(self.calls.nodes[node.index()].place)))
+            Reverse((Reverse(total.time_ns), Reverse(total.samples), self.label(self.calls.nodes[node.index()].place)))
         });
         self.waiting.extend(nodes.into_iter().map(|node| Waiting { parent, what: What::Node(node) }));
     }
@@ -190,7 +192,7 @@ impl<'p> Walk<'p, '_> {
     fn label(&self, place: Place) -> (&'p str, Place) {
         match place {
             Place::Functions(group) => (&self.profile.functions[self.groups.first(group)].name, place),
-            Place::Root(_) | Place::Cut(_) | Place::NoFrames => ("", place),
+            Place::Root(_) | Place::Cut(_) | Place::NoFrames | Place::State(_) => ("", place),
         }
     }
 
@@ -201,8 +203,9 @@ impl<'p> Walk<'p, '_> {
         let mut spelling = Spelling::Plain;
         let (kind, name) = match node.place {
             Place::Root(thread) => (RowKind::Thread, self.thread(thread).into()),
-            Place::Cut(_) => (RowKind::Cut, node.place.mark().unwrap_or_default().into()),
-            Place::NoFrames => (RowKind::NoFrames, node.place.mark().unwrap_or_default().into()),
+            Place::Cut(_) => (RowKind::Cut, node.place.mark().unwrap_or_default()),
+            Place::NoFrames => (RowKind::NoFrames, node.place.mark().unwrap_or_default()),
+            Place::State(_) => (RowKind::State, node.place.mark().unwrap_or_default()),
             Place::Functions(group) => {
                 let function = &self.profile.functions[self.groups.first(group)];
                 module = function.module.map(|module| self.profile.modules[module].name.as_str());

@@ -1,8 +1,8 @@
 //! What each report looks like, as text and as JSON.
 
-use strata_profile::Profile;
+use strata_profile::{Profile, Quantity};
 use strata_report::{Calls, Document, Losses, Report, Threads, Top, Tree, Width};
-use strata_testkit::profile::{empty, mixed};
+use strata_testkit::profile::{empty, mixed, thread_time};
 
 const WIDE: Width = Width::Columns(100);
 
@@ -24,6 +24,9 @@ fn check<'p, R: Report>(name: &str, profile: &'p Profile, width: Width, make: im
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(parsed["schema"], "strata-report/1");
     assert_eq!(parsed["report"], R::NAME);
+    if profile.recording.measure.quantity() == Quantity::ThreadTime {
+        assert!(!format!("{text}{json}").to_lowercase().contains("cpu"), "{text}{json}");
+    }
     // The 64 KiB name is whole in JSON, but no snapshot needs it.
     insta::assert_snapshot!(format!("{name}_json"), json.replace(&"L".repeat(64 * 1024), "<65536 times L>"));
 }
@@ -102,14 +105,22 @@ fn loss() {
 }
 
 #[test]
+fn thread_time_by_what_threads_did() {
+    check("thread_time_top", &thread_time(), WIDE, |profile| Top::of(profile, None));
+    check("thread_time_tree", &thread_time(), WIDE, |profile| Tree::of(profile, Calls::ByThread, 0.0));
+    check("thread_time_threads", &thread_time(), WIDE, Threads::of);
+    check("thread_time_loss", &thread_time(), WIDE, Losses::of);
+}
+
+#[test]
 fn samples_without_cpu_time_have_no_percentage() {
     let mut profile = mixed();
     for sample in &mut profile.samples {
-        sample.cpu_ns = 0;
+        sample.weight_ns = 0;
     }
     let top = Top::of(&profile, None);
-    assert_eq!(top.all.cpu_percent, None);
-    assert!(top.functions.iter().all(|row| row.own.cpu_percent.is_none() && row.total.cpu_percent.is_none()));
+    assert_eq!(top.all.percent, None);
+    assert!(top.functions.iter().all(|row| row.own.percent.is_none() && row.total.percent.is_none()));
     assert_eq!(top.functions[0].name, "App.Work(int)", "samples decide where no CPU time does");
     assert!(!top.text(WIDE).contains("NaN"));
 }

@@ -20,6 +20,7 @@ pub mod kernel;
 mod managed;
 mod mappings;
 mod native;
+pub mod nettrace;
 mod paths;
 mod precompiled;
 mod process_code;

@@ -17,8 +17,8 @@ use rustc_hash::FxHashSet;
 use std::rc::Rc;
 use strata_address::{Avma, AvmaRange};
 use strata_nettrace::runtime::{MethodEvent, ModuleEvent, Occasion, RuntimeEvent};
-use strata_nettrace::{Decoder, Item, StreamEnd, TraceInfo};
-use strata_profile::{CodeKind, Gap, NameSource, Tier, Timestamp};
+use strata_nettrace::{Decoder, Item, StreamEnd, Summary, TraceInfo};
+use strata_profile::{CodeKind, Gap, Loss, NameSource, Tier, Timestamp};
 use strata_recording::StreamKind;
 
 /// One body of a method.
@@ -82,6 +82,15 @@ pub(crate) struct ManagedCode {
 }
 
 impl ManagedCode {
+    /// Adds what is missing from its streams to a profile's loss.
+    pub(crate) fn tell_loss(&mut self, loss: &mut Loss) {
+        loss.runtime_events = loss.runtime_events.saturating_add(self.missing.lost);
+        loss.undecodable_events = loss.undecodable_events.saturating_add(self.missing.undecodable);
+        loss.nameless_methods = loss.nameless_methods.saturating_add(self.missing.nameless);
+        loss.unpaired_maps = loss.unpaired_maps.saturating_add(self.missing.unpaired_maps);
+        loss.gaps.append(&mut self.damage);
+    }
+
     /// These methods, as this history has them.
     #[cfg(test)]
     pub(crate) fn of(methods: Vec<Method>, history: CodeHistory) -> Self {
@@ -157,37 +166,56 @@ impl ManagedReader {
         let mut decoder = Decoder::new();
         let mut trace: Option<TraceInfo> = None;
         let mut first_problem = None;
-        let damage = |offset, problem| Gap::FileCut { file: file.to_owned(), offset, problem };
         let on_our_clock = |trace: Option<&TraceInfo>, ticks| {
             let nanoseconds = trace.map_or(ticks, |trace| trace.nanoseconds(ticks));
             Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()))
         };
         let mut sink = |item: Item<'_>| match item {
             Item::Trace(info) => {
-                let began = on_our_clock(Some(&info), info.sync_ticks);
-                self.began = Some(self.began.map_or(began, |earlier| earlier.min(began)));
+                self.stream_began(on_our_clock(Some(&info), info.sync_ticks));
                 trace = Some(info);
             }
             Item::Problem(problem) => first_problem = first_problem.or(Some(problem.offset)),
             Item::Event(event) => {
                 let at = on_our_clock(trace.as_ref(), event.header.time);
                 match RuntimeEvent::decode(&event) {
-                    Ok(Some(decoded)) => {
-                        self.pair(event.header.capture_thread, &decoded);
-                        self.take(decoded, at, kind);
-                    }
+                    Ok(Some(decoded)) => self.event(&decoded, event.header.capture_thread, at, kind),
                     Ok(None) => {}
-                    Err(_) => self.missing.undecodable = self.missing.undecodable.saturating_add(1),
+                    Err(_) => self.undecodable(),
                 }
             }
             _ => {}
         };
         let read = decoder.feed(bytes, &mut sink).and_then(|()| decoder.finish(&mut sink));
+        match read {
+            Ok(summary) => self.stream_ended(file, &summary, first_problem, kind),
+            Err(refused) => {
+                self.il_maps.end_stream();
+                self.damage.push(Gap::FileCut { file: file.to_owned(), offset: 0, problem: refused.to_string() });
+            }
+        }
+    }
+
+    /// A stream begins with this moment.
+    pub(crate) fn stream_began(&mut self, at: Timestamp) {
+        self.began = Some(self.began.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Takes the next event of a stream.
+    pub(crate) fn event(&mut self, event: &RuntimeEvent<'_>, capture_thread: u64, at: Timestamp, kind: StreamKind) {
+        self.pair(capture_thread, event);
+        self.take(event, at, kind);
+    }
+
+    /// The content of the next event is not what such an event holds.
+    pub(crate) fn undecodable(&mut self) {
+        self.missing.undecodable = self.missing.undecodable.saturating_add(1);
+    }
+
+    /// The stream ends; in the next one the same threads begin anew.
+    pub(crate) fn stream_ended(&mut self, file: &str, summary: &Summary, first_problem: Option<u64>, kind: StreamKind) {
         self.il_maps.end_stream();
-        let summary = match read {
-            Ok(summary) => summary,
-            Err(refused) => return self.damage.push(damage(0, refused.to_string())),
-        };
+        let damage = |offset, problem| Gap::FileCut { file: file.to_owned(), offset, problem };
         let lost = summary.loss.lost.saturating_add(summary.loss.unknown);
         self.missing.lost = self.missing.lost.saturating_add(lost);
         match summary.end {
@@ -195,7 +223,7 @@ impl ManagedReader {
                 self.damage.push(Gap::StreamCut { file: file.to_owned(), bytes: summary.bytes });
             }
             StreamEnd::Damaged { offset } => {
-                self.damage.push(damage(offset, "it is no event stream any more".to_owned()))
+                self.damage.push(damage(offset, "it is no event stream any more".to_owned()));
             }
             StreamEnd::Complete if summary.problems.total() > 0 => {
                 self.damage.push(damage(first_problem.unwrap_or(0), damaged_parts(summary.problems.total())));
@@ -212,9 +240,9 @@ impl ManagedReader {
         }
     }
 
-    fn take(&mut self, event: RuntimeEvent<'_>, at: Timestamp, kind: StreamKind) {
+    fn take(&mut self, event: &RuntimeEvent<'_>, at: Timestamp, kind: StreamKind) {
         match event {
-            RuntimeEvent::Method(Occasion::Load, method) => self.body(&method, at, Some(at), NameSource::JitEvent),
+            RuntimeEvent::Method(Occasion::Load, method) => self.body(method, at, Some(at), NameSource::JitEvent),
             // A runtime that ends tells of all its code once more, as unloads. Only code that was made while running is
             // really unloaded by itself; the others stay until something else takes their place.
             RuntimeEvent::Method(Occasion::Unload, method) => {
@@ -222,16 +250,16 @@ impl ManagedReader {
                 if let (true, Some(range)) = (method.flags.is_dynamic(), method.range()) {
                     self.unloads.push((at, range));
                 }
-                self.body(&method, at, None, NameSource::JitEvent);
+                self.body(method, at, None, NameSource::JitEvent);
             }
             RuntimeEvent::Method(Occasion::RundownStart | Occasion::RundownEnd, method) => {
                 let source = match kind {
                     StreamKind::Attach => NameSource::Snapshot,
                     StreamKind::Live => NameSource::Rundown,
                 };
-                self.body(&method, at, None, source);
+                self.body(method, at, None, source);
             }
-            RuntimeEvent::Module(_, module) => self.module(&module, at),
+            RuntimeEvent::Module(_, module) => self.module(module, at),
             _ => {}
         }
     }

@@ -13,9 +13,22 @@ pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// What is behind the last `/` or `\`: of a path that Windows may have written.
+pub(crate) fn file_name_anywhere(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// The file name without the extension that images have; what an assembly that was loaded from memory is called by has none.
 pub(crate) fn stem(path: &str) -> &str {
-    let file_name = file_name(path);
+    without_extension(file_name(path))
+}
+
+/// The same of a path that Windows may have written.
+pub(crate) fn stem_anywhere(path: &str) -> &str {
+    without_extension(file_name_anywhere(path))
+}
+
+fn without_extension(file_name: &str) -> &str {
     match file_name.rsplit_once('.') {
         Some((stem, extension)) if ["dll", "exe"].iter().any(|known| extension.eq_ignore_ascii_case(known)) => stem,
         _ => file_name,
@@ -33,5 +46,8 @@ mod tests {
         check("/app/Shop.EXE", "Shop");
         check("System.Collections", "System.Collections");
         check("/app/shop", "shop");
+        check(r"/app/a\b.dll", r"a\b");
+        assert_eq!(stem_anywhere(r"C:\app\Shop.Core.dll"), "Shop.Core");
+        assert_eq!(stem_anywhere("/app/shop.dll"), "shop");
     }
 }

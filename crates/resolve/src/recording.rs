@@ -3,13 +3,13 @@
 use crate::files::Files;
 use crate::frames::Namer;
 use crate::managed::{ManagedCode, ManagedReader};
-use crate::replay::{Measure, Replay};
+use crate::replay::{Replay, Sampling};
 use crate::symbols::{KernelIdentity, Symbols};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use strata_perfdata::record::RecordData;
 use strata_perfdata::{FileError, PerfData};
-use strata_profile::{Gap, Loss, Profile, ProfileBuilder, RecordingInfo, Timestamp};
+use strata_profile::{Gap, Loss, Measure, Profile, ProfileBuilder, RecordingInfo, Timestamp};
 use strata_recording::{Manifest, Recording, RuntimeProcess, Stop};
 
 /// Why a recording gives no profile at all. Lesser damage is in the profile's loss.
@@ -47,10 +47,10 @@ pub fn resolve(recording: &Recording, files: &dyn Files) -> Result<Profile, Reso
     let same_boot = boot_id(files).is_some_and(|boot_id| boot_id == manifest.host.boot_id);
     let kernel = if same_boot { KernelIdentity::SameBoot } else { KernelIdentity::Other };
     let namer = Namer::new(managed, Symbols::new(files, kernel));
-    let measure =
-        Measure { frequency_hz: manifest.sampling.frequency_hz, counts_time: manifest.sampling.event == "cpu-clock" };
+    let sampling =
+        Sampling { frequency_hz: manifest.sampling.frequency_hz, counts_time: manifest.sampling.event == "cpu-clock" };
     let versions = manifest.runtimes.iter().map(|runtime| (runtime.pid, runtime.version.clone())).collect();
-    let mut replay = Replay::new(&mut builder, namer, measure, versions);
+    let mut replay = Replay::new(&mut builder, namer, sampling, versions);
     let mut damage = Vec::new();
     let mut throttled = 0_u64;
     for item in perf.records_by_time() {
@@ -101,11 +101,14 @@ fn count_what_the_recorder_saw(loss: &mut Loss, throttled: u64, stop: Option<&St
 fn info(manifest: &Manifest) -> RecordingInfo {
     RecordingInfo {
         target: manifest.target.clone(),
-        event: manifest.sampling.event.clone(),
-        frequency_hz: manifest.sampling.frequency_hz,
+        measure: Measure::CpuTime {
+            event: manifest.sampling.event.clone(),
+            frequency_hz: manifest.sampling.frequency_hz,
+        },
         start: Timestamp(manifest.started.monotonic_ns),
         end: Timestamp(manifest.stopped.as_ref().map_or(0, |stop| stop.at.monotonic_ns)),
         start_unix_ns: Some(manifest.started.unix_ns),
+        system: "Linux".to_owned(),
         kernel_release: manifest.host.kernel_release.clone(),
         arch: manifest.host.arch.clone(),
         recorder: manifest.recorder.clone(),
@@ -128,11 +131,7 @@ fn read_streams(recording: &Recording, runtime: &RuntimeProcess, builder: &mut P
         }
     }
     let mut code = reader.finish();
-    loss.runtime_events = loss.runtime_events.saturating_add(code.missing.lost);
-    loss.undecodable_events = loss.undecodable_events.saturating_add(code.missing.undecodable);
-    loss.nameless_methods = loss.nameless_methods.saturating_add(code.missing.nameless);
-    loss.unpaired_maps = loss.unpaired_maps.saturating_add(code.missing.unpaired_maps);
-    loss.gaps.append(&mut code.damage);
+    code.tell_loss(loss);
     code
 }
 

@@ -6,7 +6,8 @@ use strata_address::Avma;
 use strata_perfdata::record::{ChainContext, ChainEntry, Comm, Record, RecordData, Sample as SampleRecord, TaskId};
 use strata_perfdata::{Began, Ended, LivingThreads};
 use strata_profile::{
-    Cut, Found, Gap, Process, ProcessId, ProfileBuilder, Sample, StackEnd, StackId, Thread, ThreadId, Timestamp,
+    Cut, Found, Gap, Process, ProcessId, ProfileBuilder, Sample, StackEnd, StackId, Thread, ThreadId, ThreadState,
+    Timestamp,
 };
 use strata_stack::note::{self, StackNote};
 
@@ -25,9 +26,9 @@ pub(crate) struct Replay<'f, 'b> {
     last: Timestamp,
 }
 
-/// What the samples of a recording measure.
+/// How the samples of a recording were taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measure {
+pub(crate) struct Sampling {
     /// Samples per second and busy processor.
     pub(crate) frequency_hz: u64,
     /// Whether a sample's period is nanoseconds of CPU time.
@@ -38,14 +39,14 @@ impl<'f, 'b> Replay<'f, 'b> {
     pub(crate) fn new(
         builder: &'b mut ProfileBuilder,
         namer: Namer<'f>,
-        measure: Measure,
+        sampling: Sampling,
         runtime_versions: FxHashMap<u32, Option<String>>,
     ) -> Self {
         Self {
             builder,
             namer,
-            period_ns: 1_000_000_000_u64.checked_div(measure.frequency_hz).unwrap_or(0),
-            counts_time: measure.counts_time,
+            period_ns: 1_000_000_000_u64.checked_div(sampling.frequency_hz).unwrap_or(0),
+            counts_time: sampling.counts_time,
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
             living: LivingThreads::default(),
@@ -169,8 +170,8 @@ impl<'f, 'b> Replay<'f, 'b> {
         let stack = self.stack(pid, sample, note);
         // Another recorder's chain says nothing of how it ends.
         let end = note.map_or(StackEnd::Cut(Cut::Unknown), |note| note.end);
-        let cpu_ns = if self.counts_time { sample.period.unwrap_or(self.period_ns) } else { self.period_ns };
-        self.builder.sample(Sample { time, thread, stack, cpu_ns, end });
+        let weight_ns = if self.counts_time { sample.period.unwrap_or(self.period_ns) } else { self.period_ns };
+        self.builder.sample(Sample { time, thread, stack, weight_ns, state: ThreadState::Running, end });
     }
 
     fn stack(&mut self, pid: u32, sample: &SampleRecord<'_>, note: Option<StackNote<'_>>) -> Option<StackId> {

@@ -26,6 +26,8 @@ pub enum Found {
     LiveMemory,
     /// Beyond the last frame that the kernel's chain had, as in earlier whole stacks of the same thread.
     KnownRoot,
+    /// By the .NET runtime, which walks managed frames only.
+    RuntimeStack,
 }
 
 impl Found {
@@ -39,6 +41,7 @@ impl Found {
             Found::KernelChain => "kernel chain",
             Found::LiveMemory => "live memory",
             Found::KnownRoot => "known root",
+            Found::RuntimeStack => "runtime stack",
         }
     }
 }

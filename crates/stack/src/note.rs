@@ -9,7 +9,7 @@ use crate::{Cut, Found, StackEnd};
 const VERSION: u8 = 1;
 
 /// A way's code is its place here. Recordings keep the codes, so a place that is free stays free.
-const FOUND: [Option<Found>; 8] = [
+const FOUND: [Option<Found>; 9] = [
     Some(Found::Ip),
     Some(Found::Cfi),
     Some(Found::FramePointer),
@@ -18,6 +18,7 @@ const FOUND: [Option<Found>; 8] = [
     Some(Found::LiveMemory),
     None,
     Some(Found::KnownRoot),
+    Some(Found::RuntimeStack),
 ];
 
 const CUTS: [Cut; 7] = [
@@ -41,6 +42,7 @@ const fn found_code(found: Found) -> u8 {
         Found::LiveMemory => 5,
         // 6 is free.
         Found::KnownRoot => 7,
+        Found::RuntimeStack => 8,
     }
 }
 

@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use strata_address::Avma;
 use strata_profile::{
-    CodeKind, Cut, Found, Frame, FrameId, Function, Gap, Module, ModuleId, NameSource, Process, ProcessId, Profile,
-    ProfileBuilder, RecordingInfo, Sample, SourceFile, SourceLine, StackEnd, StackId, Thread, ThreadId, Tier,
-    Timestamp, Unnamed,
+    CodeKind, Cut, Found, Frame, FrameId, Function, Gap, LongGaps, Measure, Module, ModuleId, NameSource, Process,
+    ProcessId, Profile, ProfileBuilder, RecordingInfo, Sample, SourceFile, SourceLine, StackEnd, StackId, Thread,
+    ThreadId, ThreadState, Tier, Timestamp, Unnamed,
 };
 
 /// One millisecond in nanoseconds.
@@ -24,16 +24,23 @@ impl Sketch {
     pub fn new(target: &str) -> Self {
         let recording = RecordingInfo {
             target: target.to_owned(),
-            event: "cpu-clock".to_owned(),
-            frequency_hz: 1000,
+            measure: Measure::CpuTime { event: "cpu-clock".to_owned(), frequency_hz: 1000 },
             start: Timestamp(1000 * MS),
             end: Timestamp(1000 * MS),
             start_unix_ns: Some(1_700_000_000_000_000_000),
+            system: "Linux".to_owned(),
             kernel_release: "6.1.0-test".to_owned(),
             arch: "x86_64".to_owned(),
             recorder: "strata test".to_owned(),
         };
         Self { builder: ProfileBuilder::new(recording), next_address: 0x1000, next_time: 1000 * MS }
+    }
+
+    /// The same of a trace of thread time.
+    pub fn thread_time(target: &str) -> Self {
+        let mut sketch = Self::new(target);
+        sketch.builder.recording_mut().measure = Measure::ThreadTime { usual_gap_ns: Some(MS) };
+        sketch
     }
 
     /// Adds a process.
@@ -60,6 +67,7 @@ impl Sketch {
             CodeKind::Jit(Tier::QuickJitted) => NameSource::Snapshot,
             CodeKind::Jit(_) | CodeKind::Stub => NameSource::JitEvent,
             CodeKind::ReadyToRun => NameSource::R2rImage,
+            CodeKind::Managed => NameSource::None(Unnamed::NoMethod),
             CodeKind::Unknown => NameSource::None(Unnamed::NoMapping),
         };
         self.frame_named(name, module, kind, named)
@@ -101,10 +109,22 @@ impl Sketch {
         self.sample_of(thread, frames, end, MS);
     }
 
-    /// Adds a sample that stands for `cpu_ns` of CPU time.
-    pub fn sample_of(&mut self, thread: ThreadId, frames: &[FrameId], end: StackEnd, cpu_ns: u64) {
+    /// Adds a sample of a running thread that stands for `weight_ns`.
+    pub fn sample_of(&mut self, thread: ThreadId, frames: &[FrameId], end: StackEnd, weight_ns: u64) {
+        self.sample_in(ThreadState::Running, thread, frames, end, weight_ns);
+    }
+
+    /// Adds a sample of a thread in this state.
+    pub fn sample_in(
+        &mut self,
+        state: ThreadState,
+        thread: ThreadId,
+        frames: &[FrameId],
+        end: StackEnd,
+        weight_ns: u64,
+    ) {
         let stack = self.stack(frames);
-        self.builder.sample(Sample { time: Timestamp(self.next_time), thread, stack, cpu_ns, end });
+        self.builder.sample(Sample { time: Timestamp(self.next_time), thread, stack, weight_ns, state, end });
         self.next_time += MS;
     }
 
@@ -202,5 +222,35 @@ pub fn mixed() -> Profile {
     loss.gaps.push(Gap::FileCut { file: "perf.data".to_owned(), offset: 4096, problem: "record of size 0".to_owned() });
     loss.gaps.push(Gap::KernelSymbols { reason: "kptr_restrict is 2".to_owned() });
     loss.gaps.push(Gap::NotStopped);
+    sketch.finish()
+}
+
+/// A trace of thread time: a thread that works and one that waits, a sample without frames, one in an unknown state, gaps.
+pub fn thread_time() -> Profile {
+    let mut sketch = Sketch::thread_time("dotnet app.dll");
+    let app = sketch.process(4242, "dotnet");
+    let main = sketch.thread(app, 4242, "");
+    let waiter = sketch.thread(app, 4250, "");
+    let assembly = Some(sketch.module("app", None));
+    let corelib = Some(sketch.module("System.Private.CoreLib", None));
+    let start = sketch.frame("App.Program.Main(string[])", assembly, CodeKind::Jit(Tier::QuickJitted));
+    let work = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1));
+    let wait = sketch.frame("System.Threading.Thread.Sleep(int)", corelib, CodeKind::ReadyToRun);
+    let unnamed = sketch.frame("[.NET code at 0x7f1122334455]", None, CodeKind::Managed);
+    let whole = StackEnd::Root;
+    sketch.sample_in(ThreadState::Managed, main, &[start, work], whole, 0);
+    sketch.sample_in(ThreadState::External, waiter, &[wait], whole, 0);
+    for _ in 0..3 {
+        sketch.sample_in(ThreadState::Managed, main, &[start, work], whole, 2 * MS);
+        sketch.sample_in(ThreadState::External, waiter, &[wait], whole, 2 * MS);
+    }
+    sketch.sample_in(ThreadState::External, main, &[start, work], whole, 2 * MS);
+    sketch.sample_in(ThreadState::External, waiter, &[], StackEnd::Cut(Cut::Unknown), 2 * MS);
+    sketch.sample_in(ThreadState::Unknown, main, &[start, unnamed], whole, 2 * MS);
+    sketch.sample_in(ThreadState::Managed, waiter, &[unnamed], whole, 50 * MS);
+    let loss = sketch.builder().loss_mut();
+    loss.sampler_errors = 1;
+    loss.long_gaps = Some(LongGaps { count: 1, total_ns: 50 * MS, from_ns: 10 * MS });
+    loss.gaps.push(Gap::NoRundown);
     sketch.finish()
 }

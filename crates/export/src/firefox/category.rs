@@ -1,7 +1,8 @@
 //! Kinds of code as the profiler's categories.
 
 use serde::Serialize;
-use strata_profile::{CodeKind, Tier};
+use strata_digest::Place;
+use strata_profile::{CodeKind, ThreadState, Tier};
 
 /// One entry of `meta.categories`. The first subcategory always stands for the category itself.
 #[derive(Serialize)]
@@ -34,6 +35,8 @@ pub(super) fn categories() -> Vec<Category> {
         jit,
         plain("ReadyToRun", "lightblue"),
         plain("Stub", "brown"),
+        plain("Managed", "green"),
+        plain("External", "yellow"),
     ]
 }
 
@@ -47,6 +50,15 @@ pub(super) fn category_of(kind: CodeKind) -> (usize, usize) {
         CodeKind::Jit(tier) => (4, TIERS.iter().position(|&known| known == tier).map_or(0, |position| position + 1)),
         CodeKind::ReadyToRun => (5, 0),
         CodeKind::Stub => (6, 0),
+        CodeKind::Managed => (7, 0),
+    }
+}
+
+/// The same of a leaf that is no function.
+pub(super) fn category_of_mark(mark: Place) -> (usize, usize) {
+    match mark {
+        Place::State(ThreadState::External) => (8, 0),
+        _ => category_of(CodeKind::Unknown),
     }
 }
 
@@ -62,9 +74,18 @@ mod tests {
             let expected = if kind == CodeKind::Unknown { "Other" } else { kind.group() };
             assert_eq!((all[category].name, all[category].subcategories[subcategory]), (expected, tier));
         };
-        for kind in [CodeKind::Kernel, CodeKind::Native, CodeKind::Runtime, CodeKind::ReadyToRun, CodeKind::Stub] {
+        for kind in [
+            CodeKind::Kernel,
+            CodeKind::Native,
+            CodeKind::Runtime,
+            CodeKind::ReadyToRun,
+            CodeKind::Managed,
+            CodeKind::Stub,
+        ] {
             check(kind, "Other");
         }
+        let external = Place::State(ThreadState::External);
+        assert_eq!(all[category_of_mark(external).0].name, external.leaf_kind());
         check(CodeKind::Unknown, "Other");
         check(CodeKind::Jit(Tier::Unknown), "Other");
         for tier in TIERS {

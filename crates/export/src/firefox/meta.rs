@@ -4,7 +4,7 @@ use super::category::{Category, categories};
 use super::milliseconds;
 use serde::Serialize;
 use strata_digest::LossSummary;
-use strata_profile::{Profile, Timestamp};
+use strata_profile::{Measure, Profile, Quantity, Timestamp};
 
 /// The newest version whose tables are all described in the format's type definitions.
 const PROCESSED_VERSION: u32 = 60;
@@ -38,7 +38,7 @@ struct What<'p> {
     product: &'p str,
     imported_from: String,
     oscpu: String,
-    platform: &'static str,
+    platform: &'p str,
     process_type: u32,
 }
 
@@ -52,7 +52,8 @@ struct When {
     start_time_as_clock_monotonic_nanoseconds_since_boot: u64,
     profiling_start_time: f64,
     profiling_end_time: f64,
-    sample_units: Units,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample_units: Option<Units>,
 }
 
 #[derive(Serialize)]
@@ -102,17 +103,21 @@ pub(super) fn meta(profile: &Profile, zero: Timestamp) -> Meta<'_> {
         what: What {
             product: &recording.target,
             imported_from: crate::speedscope::exporter(profile),
-            oscpu: format!("Linux {} {}", recording.kernel_release, recording.arch),
-            platform: "Linux",
+            oscpu: [&*recording.system, &recording.kernel_release, &recording.arch].join(" ").trim().to_owned(),
+            platform: &recording.system,
             process_type: 0,
         },
         when: When {
-            interval: milliseconds(1_000_000_000_u64.checked_div(recording.frequency_hz).unwrap_or(1_000_000)),
+            interval: milliseconds(recording.measure.interval_ns().unwrap_or(1_000_000)),
             start_time: milliseconds(start_unix_ns),
             start_time_as_clock_monotonic_nanoseconds_since_boot: zero.0,
             profiling_start_time: milliseconds(recording.start.since(zero)),
             profiling_end_time: milliseconds(last.since(zero)),
-            sample_units: Units { time: "ms", event_delay: "ms", thread_cpu_delta: "ns" },
+            sample_units: (recording.measure.quantity() == Quantity::CpuTime).then_some(Units {
+                time: "ms",
+                event_delay: "ms",
+                thread_cpu_delta: "ns",
+            }),
         },
         view: View {
             stackwalk: 1,
@@ -126,6 +131,18 @@ pub(super) fn meta(profile: &Profile, zero: Timestamp) -> Meta<'_> {
     }
 }
 
+fn measure(measure: &Measure) -> Vec<Entry> {
+    let mut entries = vec![entry("measure", measure.quantity().name())];
+    match measure {
+        Measure::CpuTime { event, frequency_hz } => {
+            entries.extend([entry("event", event), entry("frequency", format!("{frequency_hz} Hz"))]);
+        }
+        Measure::ThreadTime { usual_gap_ns } => entries
+            .extend(usual_gap_ns.map(|gap| entry("usual time between samples", format!("{} ms", milliseconds(gap))))),
+    }
+    entries
+}
+
 fn extra(profile: &Profile) -> Vec<Section> {
     let loss = LossSummary::of(profile);
     let counts = |of: &str, counts: &[strata_digest::Counted]| {
@@ -135,13 +152,7 @@ fn extra(profile: &Profile) -> Vec<Section> {
     quality.extend(counts("frames found by", &loss.frames_by_found));
     quality.extend(counts("frames named by", &loss.frames_by_named));
     vec![
-        Section {
-            label: "Recording",
-            entries: vec![
-                entry("event", &profile.recording.event),
-                entry("frequency", format!("{} Hz", profile.recording.frequency_hz)),
-            ],
-        },
+        Section { label: "Recording", entries: measure(&profile.recording.measure) },
         Section {
             label: "Loss",
             entries: loss.facts().into_iter().map(|(label, value)| entry(label, value)).collect(),

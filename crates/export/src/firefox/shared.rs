@@ -1,12 +1,13 @@
 //! `libs` and `shared`: strings, functions, frames and stacks, each once for all threads.
 
-use super::category::category_of;
+use super::category::{category_of, category_of_mark};
 use super::spots::{Spot, Spots};
 use crate::json::{Column, Repeated};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::borrow::Cow;
 use strata_digest::{CallTree, Group, Groups, Place, Sources};
-use strata_profile::{CodeKind, Function, FunctionId, Handle, Module, Profile, SourceFile};
+use strata_profile::{Function, FunctionId, Handle, Module, Profile, SourceFile};
 
 /// A resource that is a library.
 const LIBRARY: u32 = 1;
@@ -52,7 +53,7 @@ fn breakpad_id(build_id: &str) -> String {
 pub(super) struct Strings<'p> {
     groups: Groups,
     sources: Sources,
-    marks: Vec<(Place, String)>,
+    marks: Vec<(Place, Cow<'static, str>)>,
     texts: Vec<&'p str>,
     names: FxHashMap<&'p str, usize>,
     files: Vec<String>,
@@ -77,7 +78,7 @@ impl<'p> Strings<'p> {
 
     /// All strings: names, marks, source files.
     fn all(&self) -> impl Iterator<Item = &str> {
-        let marks = self.marks.iter().map(|(_, text)| text.as_str());
+        let marks = self.marks.iter().map(|(_, text)| &**text);
         self.texts.iter().copied().chain(marks).chain(self.files.iter().map(String::as_str))
     }
 
@@ -207,8 +208,8 @@ pub(super) fn shared<'a>(
         spot.line.filter(|line| Some(line.file) == file).map(|line| line.line)
     };
     let kinds = move || {
-        let of_spots = spots.rows().iter().map(|spot| profile.functions[spot.function].kind);
-        of_spots.chain(marks.iter().map(|_| CodeKind::Unknown)).map(category_of)
+        let of_spots = spots.rows().iter().map(|spot| category_of(profile.functions[spot.function].kind));
+        of_spots.chain(marks.iter().map(|&(mark, _)| category_of_mark(mark)))
     };
     Shared {
         string_array: Column(|| strings.all()),

@@ -4,7 +4,7 @@ use super::{Clock, milliseconds};
 use crate::json::Column;
 use serde::Serialize;
 use strata_digest::CallTree;
-use strata_profile::{Profile, Sample, Timestamp};
+use strata_profile::{Profile, Quantity, Sample, Timestamp};
 
 #[derive(Serialize)]
 struct Thread<'p, S> {
@@ -70,8 +70,8 @@ struct Samples<A, B, C, D> {
     time: B,
     weight: Option<C>,
     weight_type: &'static str,
-    #[serde(rename = "threadCPUDelta")]
-    thread_cpu_delta: D,
+    #[serde(rename = "threadCPUDelta", skip_serializing_if = "Option::is_none")]
+    thread_cpu_delta: Option<D>,
     length: usize,
 }
 
@@ -97,7 +97,8 @@ pub(super) fn thread<'a>(
 ) -> impl Serialize + use<'a> {
     let samples = move || positions.iter().map(|&position| -> &'a Sample { &profile.samples[position as usize] });
     let first: Option<Timestamp> = samples().next().map(|sample| sample.time);
-    let weight = Column(move || samples().map(|sample| milliseconds(sample.cpu_ns)));
+    let weight = Column(move || samples().map(|sample| milliseconds(sample.weight_ns)));
+    let cpu_delta = Column(move || samples().map(|sample| sample.weight_ns));
     Thread {
         identity,
         life: Life {
@@ -110,9 +111,9 @@ pub(super) fn thread<'a>(
         samples: Samples {
             stack: Column(move || positions.iter().map(|&position| tree.leaf_of_sample[position as usize].index())),
             time: Column(move || samples().map(move |sample| clock.ms(sample.time))),
-            weight: clock.has_cpu_time.then_some(weight),
-            weight_type: if clock.has_cpu_time { "tracing-ms" } else { "samples" },
-            thread_cpu_delta: Column(move || samples().map(|sample| sample.cpu_ns)),
+            weight: clock.weighs_time.then_some(weight),
+            weight_type: if clock.weighs_time { "tracing-ms" } else { "samples" },
+            thread_cpu_delta: (clock.quantity == Quantity::CpuTime).then_some(cpu_delta),
             length: positions.len(),
         },
         markers: Markers::default(),

@@ -5,6 +5,7 @@
 //! types below. Payloads only ever grow at their end: an event of a version newer than known is read as the newest known one,
 //! and what follows is ignored. Source: the runtime's event descriptions from .NET Core 3.0 to .NET 10.
 
+mod entry_point;
 mod il_map;
 mod loader;
 mod method;
@@ -17,11 +18,12 @@ use crate::event::Event;
 use crate::problem::Damage;
 use crate::text::Utf16;
 
+pub use entry_point::EntryPointEvent;
 pub use il_map::{IlOffset, MethodIlMap};
 pub use loader::{AssemblyEvent, AssemblyFlags, DomainModuleEvent, ModuleEvent, ModuleFlags, PdbSignature};
 pub use method::{JittingStarted, MethodEvent, MethodFlags, MethodNames, Tier};
 pub use naming::names_code;
-pub use process::{RuntimeInformation, RuntimeVersion, SampleType, Sku};
+pub use process::{ProcessInfo, RuntimeInformation, RuntimeVersion, SampleType, Sku};
 
 pub use schema::described_events;
 
@@ -31,6 +33,8 @@ pub(crate) use schema::Schema;
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 /// Provider of the events that list what the runtime already has.
 pub const RUNDOWN_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+/// Provider of what the stream's writer says of the process.
+pub const STREAM_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
 /// Provider of the runtime's own samples.
 pub const SAMPLE_PROVIDER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
@@ -56,6 +60,8 @@ pub enum RuntimeEvent<'a> {
     /// Which native code of a body comes from which IL. On loading it follows the method's own event; on unloading and in
     /// rundowns it comes before it, from the same thread.
     MethodIlMap(Occasion, MethodIlMap<'a>),
+    /// The runtime looked for precompiled code of a method.
+    EntryPoint(EntryPointEvent<'a>),
     /// The JIT begins to compile a method.
     JittingStarted(JittingStarted<'a>),
     /// A module.
@@ -66,6 +72,8 @@ pub enum RuntimeEvent<'a> {
     Assembly(Occasion, AssemblyEvent<'a>),
     /// Which runtime this is and how it was started.
     Information(Occasion, RuntimeInformation<'a>),
+    /// Which process it is, on what machine.
+    Process(ProcessInfo<'a>),
     /// A rundown begins.
     RundownInit(Occasion),
     /// A rundown listed everything. (Its events can still have been dropped: see [`crate::Loss`].)
@@ -115,11 +123,13 @@ pub(crate) enum Known {
     Method(Occasion),
     MethodVerbose(Occasion),
     MethodIlMap(Occasion),
+    EntryPoint,
     JittingStarted,
     Module(Occasion),
     DomainModule(Occasion),
     Assembly(Occasion),
     Information(Occasion),
+    Process,
     RundownInit(Occasion),
     RundownComplete(Occasion),
     Sample,
@@ -140,6 +150,7 @@ impl Known {
             (RUNTIME_PROVIDER, 153) => Self::Module(Unload),
             (RUNTIME_PROVIDER, 154) => Self::Assembly(Load),
             (RUNTIME_PROVIDER, 155) => Self::Assembly(Unload),
+            (RUNTIME_PROVIDER, 159) => Self::EntryPoint,
             (RUNTIME_PROVIDER, 187) => Self::Information(Load),
             // The runtime has one id for it when a body comes and when it goes.
             (RUNTIME_PROVIDER, 190) => Self::MethodIlMap(Load),
@@ -161,6 +172,7 @@ impl Known {
             (RUNDOWN_PROVIDER, 156) => Self::Assembly(RundownEnd),
             // The runtime has one id for it at either end of a session; a rundown at the start exists outside streams only.
             (RUNDOWN_PROVIDER, 187) => Self::Information(RundownEnd),
+            (STREAM_PROVIDER, 1) => Self::Process,
             (SAMPLE_PROVIDER, 0) => Self::Sample,
             _ => return None,
         })
@@ -173,6 +185,8 @@ impl Known {
                 RuntimeEvent::Method(occasion, MethodEvent::read_verbose(cursor, version)?)
             }
             Self::MethodIlMap(occasion) => RuntimeEvent::MethodIlMap(occasion, MethodIlMap::read(cursor, version)?),
+            Self::EntryPoint => RuntimeEvent::EntryPoint(EntryPointEvent::read(cursor)?),
+            Self::Process => RuntimeEvent::Process(ProcessInfo::read(cursor)?),
             Self::JittingStarted => RuntimeEvent::JittingStarted(JittingStarted::read(cursor)?),
             Self::Module(occasion) => RuntimeEvent::Module(occasion, ModuleEvent::read(cursor, version)?),
             Self::DomainModule(occasion) => RuntimeEvent::DomainModule(occasion, DomainModuleEvent::read(cursor)?),

@@ -1,10 +1,7 @@
 //! Which events say what things are called.
 
-use super::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER};
+use super::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER, STREAM_PROVIDER};
 use crate::metadata::Metadata;
-
-/// Provider of the events about the stream itself.
-const STREAM_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
 
 /// Whether events of this definition say what code, modules or the process are called: without them, addresses of all other
 /// events stay addresses.

@@ -45,6 +45,24 @@ impl<'a> RuntimeInformation<'a> {
     }
 }
 
+/// Which process the stream is of, on what machine (`ProcessInfo` of the stream's own provider).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProcessInfo<'a> {
+    /// Command line of the process.
+    pub command_line: Utf16<'a>,
+    /// Operating system, such as `Linux`, `Windows` or `macOS`; from .NET 5.
+    pub system: Option<Utf16<'a>>,
+    /// Architecture, such as `x64` or `arm64`; from .NET 5.
+    pub architecture: Option<Utf16<'a>>,
+}
+
+impl<'a> ProcessInfo<'a> {
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Damage> {
+        // All its forms have one version: the later fields are there or they are not.
+        Ok(Self { command_line: text(cursor)?, system: text(cursor).ok(), architecture: text(cursor).ok() })
+    }
+}
+
 /// Kind of runtime, as the runtime's number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sku(pub u16);

@@ -1,6 +1,6 @@
 //! What the lines of a function cost.
 
-use crate::Cost;
+use crate::{Cost, Whole};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -33,15 +33,15 @@ impl OwnByLine {
             let frame = profile.frames[profile.stacks[stack].frame];
             let Some(line) = frame.line else { continue };
             let lines = &mut of_group[groups.of(frame.function).0 as usize];
-            lines.entry(line).or_default().add(Weight { samples: 1, cpu_ns: sample.cpu_ns });
+            lines.entry(line).or_default().add(Weight::of_sample(sample));
         }
         Self(of_group)
     }
 
     /// The lines of a group, the costliest first.
-    pub(super) fn rows<'p>(&self, profile: &'p Profile, group: usize, all: Weight) -> Vec<LineRow<'p>> {
+    pub(super) fn rows<'p>(&self, profile: &'p Profile, group: usize, all: Whole) -> Vec<LineRow<'p>> {
         let mut lines: Vec<_> = self.0[group].iter().map(|(&line, &weight)| (line, weight)).collect();
-        lines.sort_by_key(|&(line, weight)| (std::cmp::Reverse((weight.cpu_ns, weight.samples)), line));
+        lines.sort_by_key(|&(line, weight)| (std::cmp::Reverse((weight.time_ns, weight.samples)), line));
         let row = |(line, weight): (SourceLine, Weight)| LineRow {
             file: Sources::path(profile, line),
             link: profile.source_files[line.file].link.as_deref(),

@@ -24,9 +24,13 @@ impl Report for Top<'_> {
         }
         let mut out = String::new();
         let threads = text::counted(self.threads.len() as u64, "thread");
-        let sentence = format!("{} on {threads}; percent is of this CPU time", text::sum(self.all));
+        let sentence = format!("{} on {threads}; percent is of this {}", text::sum(self.all), self.all.quantity.name());
         text::wrap(&mut out, &sentence, width.of_paragraphs());
-        let kinds = self.categories.iter().map(|row| format!("{} {} %", row.category, percent(row.cost.cpu_percent)));
+        let states = self.states.iter().map(|row| format!("{} {} %", row.state, percent(row.cost.percent)));
+        if !self.states.is_empty() {
+            text::list(&mut out, "states", &states.collect::<Vec<_>>(), width);
+        }
+        let kinds = self.categories.iter().map(|row| format!("{} {} %", row.category, percent(row.cost.percent)));
         text::list(&mut out, "kinds", &kinds.collect::<Vec<_>>(), width);
         text::list(&mut out, "threads", &self.costliest_threads(), width);
 
@@ -40,9 +44,9 @@ impl Report for Top<'_> {
             let _ = writeln!(
                 out,
                 "{} {:>8}  {}  {kind:kind_columns$}  {}",
-                text::percent_column(row.own.cpu_percent),
+                text::percent_column(row.own.percent),
                 row.own.samples,
-                text::percent_column(row.total.cpu_percent),
+                text::percent_column(row.total.percent),
                 names::function(row.name, row.module, row.spelling, width.beside(taken))
             );
         }
@@ -62,7 +66,7 @@ impl Top<'_> {
             .take(SUMMARY_THREADS)
             .map(|row| {
                 let name = names::name(row.thread, Spelling::Plain, Width::Columns(32));
-                let percent = percent(row.cost.cpu_percent);
+                let percent = percent(row.cost.percent);
                 match (row.thread.is_empty(), namesakes(row) > 1) {
                     (true, _) => format!("tid {} {percent} %", row.tid),
                     (false, true) => format!("{name} (tid {}) {percent} %", row.tid),

@@ -27,7 +27,7 @@ impl Report for Tree<'_> {
             return "No samples: there are no calls to show.\n".to_owned();
         }
         let mut out = String::new();
-        let mut sentence = format!("{}; percent is of this CPU time", text::sum(self.all));
+        let mut sentence = format!("{}; percent is of this {}", text::sum(self.all), self.all.quantity.name());
         if self.least_percent > 0.0 {
             let _ = write!(sentence, "; calls under {} % are left out", self.least_percent);
         }
@@ -58,11 +58,11 @@ fn line(out: &mut String, row: &CallRow<'_>, start: &str, width: Width) {
     let nested = if row.nested_calls > 1 { format!(" ({} nested calls)", row.nested_calls) } else { String::new() };
     let room = width.beside(NUMBERS + start.chars().count() + nested.len());
     // Most rows have no time of their own; those that have stand out.
-    let own = if row.own.samples == 0 { " ".repeat(7) } else { text::percent_column(row.own.cpu_percent) };
+    let own = if row.own.samples == 0 { " ".repeat(7) } else { text::percent_column(row.own.percent) };
     let _ = writeln!(
         out,
         "{} {own} {:>8}  {start}{}{nested}",
-        text::percent_column(row.total.cpu_percent),
+        text::percent_column(row.total.percent),
         row.total.samples,
         names::function(&row.name, row.module, row.spelling, room),
     );
@@ -82,9 +82,9 @@ impl Tree<'_> {
         let _ = writeln!(out, "{:NUMBERS$}{start}{line}", "");
     }
 
-    /// Whether so much of the CPU time is too little to be shown.
-    fn is_little(&self, cpu_ns: u64) -> bool {
-        let cost = strata_profile::Share { part: cpu_ns, whole: self.all.cpu_ns };
+    /// Whether so much of the time is too little to be shown.
+    fn is_little(&self, time_ns: u64) -> bool {
+        let cost = strata_profile::Share { part: time_ns, whole: self.all.time_ns };
         cost.percent().is_some_and(|percent| percent < self.least_percent)
     }
 }
@@ -115,7 +115,7 @@ impl Shape {
             Self { fates: vec![Fate::Shown; rows.len()], indents: vec![0; rows.len()], alone: vec![false; rows.len()] };
         let mut calls = vec![0u32; rows.len()];
         for (index, row) in rows.iter().enumerate() {
-            if row.kind == RowKind::Pruned && tree.is_little(row.total.cpu_ns) {
+            if row.kind == RowKind::Pruned && tree.is_little(row.total.time_ns) {
                 shape.fates[index] = Fate::LeftOut;
             } else if let Some(parent) = row.parent {
                 calls[parent] += 1;
@@ -144,9 +144,9 @@ impl Shape {
                 && calls[index] == 1
                 && row.kind == RowKind::Function
                 && row.nested_calls == 1
-                && tree.is_little(row.own.cpu_ns)
+                && tree.is_little(row.own.time_ns)
                 && before.is_some_and(|before| {
-                    tree.is_little(tree.rows[before].total.cpu_ns.saturating_sub(row.total.cpu_ns))
+                    tree.is_little(tree.rows[before].total.time_ns.saturating_sub(row.total.time_ns))
                 });
             let managed = row.spelling == Spelling::Managed;
             let continues = run.last().is_none_or(|&last| {

@@ -4,7 +4,9 @@ mod damaged;
 mod events;
 mod info;
 mod large;
+mod live_threads;
 mod odd;
+mod thread_time;
 
 use crate::support::{Scratch, run};
 use serde_json::Value;

@@ -1,0 +1,149 @@
+//! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time.
+//!
+//! The stream's items are taken as they come: samples are kept as addresses, each distinct stack once, because their names
+//! come last, in the list of methods that ends the stream. Then every address is named by what the runtime said was there at
+//! that time (`names`), or by images at hand (`images`).
+
+mod about;
+mod contents;
+mod evidence;
+mod images;
+mod names;
+mod samples;
+mod stacks;
+mod weights;
+
+pub use contents::Contents;
+
+use crate::files::Files;
+use crate::managed::ManagedReader;
+use about::About;
+use contents::Counting;
+use evidence::Evidence;
+use images::FoundImages;
+use names::Names;
+use samples::{RawSample, RawThread, Samples};
+use std::path::PathBuf;
+use strata_nettrace::runtime::{Occasion, RuntimeEvent};
+use strata_nettrace::{Event, Item, Summary, TraceInfo};
+use strata_profile::{Gap, Process, Profile, ProfileBuilder, Sample, Thread, ThreadId, Timestamp, quality};
+use strata_recording::StreamKind;
+
+/// Takes the items of one stream.
+#[derive(Default)]
+pub struct TraceReader {
+    file: String,
+    trace: Option<TraceInfo>,
+    counting: Counting,
+    samples: Samples,
+    code: ManagedReader,
+    evidence: Evidence,
+    about: About,
+    first_problem: Option<u64>,
+}
+
+/// What a stream gives.
+#[derive(Debug)]
+pub struct Trace {
+    /// The samples of the runtime's sampler as thread time; without samples when the sampler was not asked for.
+    pub profile: Profile,
+    /// What else is in the stream.
+    pub contents: Contents,
+}
+
+/// Images of the traced program that may be at hand.
+pub struct ImageFiles<'f> {
+    /// Gives their bytes.
+    pub files: &'f dyn Files,
+    /// Files that may be among them; only those with the name of one of the program's modules are read.
+    pub candidates: Vec<PathBuf>,
+}
+
+impl TraceReader {
+    /// A reader at the start of a stream. `file` is how the stream is called where something of it is missing.
+    pub fn new(file: &str) -> Self {
+        Self { file: file.to_owned(), ..Self::default() }
+    }
+
+    /// Takes the next item of the stream.
+    pub fn take(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Trace(trace) => {
+                self.code.stream_began(Timestamp(trace.nanoseconds(trace.sync_ticks)));
+                self.trace = Some(*trace);
+            }
+            Item::Event(event) => self.event(event),
+            Item::SequencePoint(_) => self.samples.stacks_restart(),
+            Item::Problem(problem) => self.first_problem = self.first_problem.or(Some(problem.offset)),
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.counting.event(event);
+        let time = event.header.time;
+        let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+        let decoded = match RuntimeEvent::decode(event) {
+            Ok(Some(decoded)) => decoded,
+            Ok(None) => return,
+            Err(_) => return self.code.undecodable(),
+        };
+        match &decoded {
+            RuntimeEvent::Sample(state) => self.samples.take(*state, event, at),
+            RuntimeEvent::EntryPoint(entry_point) => self.evidence.entry_point(entry_point),
+            RuntimeEvent::Process(process) => self.about.process(process),
+            RuntimeEvent::Information(_, information) => self.about.runtime(information),
+            RuntimeEvent::RundownComplete(Occasion::RundownEnd) => self.counting.rundown_is_complete(),
+            RuntimeEvent::Method(_, method) => self.evidence.method(method),
+            RuntimeEvent::Module(_, module) => self.evidence.module(module),
+            _ => {}
+        }
+        self.code.event(&decoded, event.header.capture_thread, at, StreamKind::Live);
+    }
+
+    /// The stream ended like this: names everything. One that is cut or damaged gives what is whole of it, and the profile's
+    /// loss tells what is missing.
+    pub fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
+        self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
+        let contents = self.counting.finish(summary);
+        let mut code = self.code.finish();
+        let (samples, usual_gap_ns, long_gaps) = weights::weigh(&mut self.samples);
+        let mut builder = ProfileBuilder::new(self.about.recording(self.trace, summary, &self.file, usual_gap_ns));
+        code.tell_loss(builder.loss_mut());
+        let loss = builder.loss_mut();
+        loss.long_gaps = long_gaps;
+        loss.sampler_errors = samples.iter().filter(|sample| sample.is_error()).count() as u64;
+        let found = FoundImages::find(&self.evidence, images);
+        let process = builder.process(Process {
+            pid: self.trace.and_then(|trace| trace.process_id).unwrap_or(0),
+            name: self.about.program().to_owned(),
+            runtime_version: self.about.runtime_version().map(str::to_owned),
+        });
+        let threads: Vec<ThreadId> = self
+            .samples
+            .threads
+            .iter()
+            .map(|thread: &RawThread| {
+                // More than 32 bits have only ids of no thread that was ever seen.
+                let tid = u32::try_from(thread.id).unwrap_or(u32::MAX);
+                builder.thread(Thread { process, tid, name: thread.name.to_string() })
+            })
+            .collect();
+        let mut names = Names::new(code, found, &self.samples.stacks);
+        for RawSample { time, thread, stack, state, weight_ns } in samples {
+            let Some(&thread) = usize::try_from(thread).ok().and_then(|thread| threads.get(thread)) else { continue };
+            let end = self.samples.stacks.end_of(stack);
+            let stack = stack.map(|stack| names.stack(&mut builder, stack, time));
+            let state = samples::state_of(state);
+            builder.sample(Sample { time, thread, stack, weight_ns, state, end });
+        }
+        let notices = names.take_notices();
+        builder.loss_mut().gaps.extend(notices);
+        let mut profile = builder.finish();
+        let named = quality(&profile).named_frames();
+        if named.part < named.whole && !contents.has_rundown {
+            profile.loss.gaps.push(Gap::NoRundown);
+        }
+        Trace { profile, contents }
+    }
+}
