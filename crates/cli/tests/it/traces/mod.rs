@@ -8,7 +8,7 @@ mod live_threads;
 mod odd;
 mod thread_time;
 
-use crate::support::{Scratch, run};
+use crate::support::{Scratch, run, strata};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
