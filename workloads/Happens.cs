@@ -5,6 +5,7 @@
 //   Happens contention    four threads that fight for a lock
 //   Happens pool          more blocking work than the thread pool has threads for, and tasks that wait for each other
 //   Happens source        300 rounds of an event source's own events: all plain types, arrays and structures, activities
+//   Happens large         an event of 60 kB, one of 70 kB, which is more than the runtime takes, and a small one
 //   Happens counters      nothing, for four seconds: who listens to counters hears of them
 //   Happens flood COUNT   COUNT small events from four threads
 //   Happens allocations COUNT   COUNT arrays of more than 100 KiB, each of which the runtime has an event for
@@ -90,7 +91,7 @@ static class Happens
         Action what = Chosen(args);
         if (what == null)
         {
-            Console.Error.WriteLine("usage: Happens gc|exceptions|contention|pool|source|counters|flood|allocations [COUNT]");
+            Console.Error.WriteLine("usage: Happens gc|exceptions|contention|pool|source|large|counters|flood|allocations [COUNT]");
             return 64;
         }
         Console.WriteLine("ready " + Process.GetCurrentProcess().Id);
@@ -114,6 +115,8 @@ static class Happens
                 return Crowd;
             case "source":
                 return Tell;
+            case "large":
+                return TellMuch;
             case "counters":
                 return () => Thread.Sleep(4000);
             case "flood":
@@ -224,6 +227,14 @@ static class Happens
                 Where = new Happenings.Address { City = "Ulm", Distance = 1.5, Code = new byte[] { 1, 2, 3 } },
             });
             Happenings.Log.RequestStop(200);
+        }
+    }
+
+    static void TellMuch()
+    {
+        foreach (int length in new[] { 30000, 35000, 5 })
+        {
+            Happenings.Log.RequestStart(new string('x', length));
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Record(RecordArguments),
     /// Show a recording as text or JSON.
     Report(ReportArguments),
-    /// Write a recording in another format.
+    /// Write a recording in another format, or cut a .nettrace file.
     Convert(ConvertArguments),
     /// Tell what a trace of runtime events (.nettrace) holds and what it can be used for.
     Info(InfoArguments),
@@ -135,13 +135,43 @@ pub(crate) enum View {
 
 /// What to write.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  strata convert app.strata -o app.json.gz\n  strata convert big.nettrace -o cut.nettrace --from 1.5s --to 2s\n  \
+                  strata convert big.nettrace -o samples.nettrace --thread 4242 --provider Microsoft-DotNETCore-SampleProfiler\n\n\
+                  A .nettrace file that is written has its events in the order of time. It always keeps those that name \
+                  methods, modules and the process, whatever is asked for (all of the rundown among them), so that frames of \
+                  the others still have names; how many these are is said at the end. What the runtime lost stays visible as \
+                  lost, what was left out does not look like it.\n\n\
+                  The exit code is 0 when a usable file was written, even if what was read is cut or damaged in places: \
+                  warnings say where. It is 5 when nothing can be read, and 6 when no event is what was asked for; then the \
+                  file that was there stays."
+)]
 pub(crate) struct ConvertArguments {
-    /// The recording.
+    /// The recording, or a .nettrace file; - for one on standard input.
     pub(crate) file: PathBuf,
     /// Where to, its format by its ending: .json[.gz] (Firefox Profiler), .speedscope.json[.gz], .folded; - for folded stacks
-    /// on standard output.
+    /// on standard output; .nettrace, from a .nettrace file.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: PathBuf,
+    /// Of a .nettrace file, only events from this long after the start of the trace: `1.5s`, `200ms`, `1m30s`.
+    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
+    pub(crate) from: Option<Duration>,
+    /// Of a .nettrace file, only events before this long after the start of the trace.
+    #[arg(long, value_name = "TIME", value_parser = durations::parse)]
+    pub(crate) to: Option<Duration>,
+    /// Of a .nettrace file, only events about the thread with this OS thread id; more than one may be given.
+    #[arg(long = "thread", value_name = "TID")]
+    pub(crate) threads: Vec<u64>,
+    /// Of a .nettrace file, only events of the provider with this name, whole but in any case; more than one may be given.
+    #[arg(long = "provider", value_name = "NAME")]
+    pub(crate) providers: Vec<String>,
+}
+
+impl ConvertArguments {
+    /// Whether only some of the events are asked for.
+    pub(crate) fn selects(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || !self.threads.is_empty() || !self.providers.is_empty()
+    }
 }
 
 /// Which trace to tell of.
@@ -252,5 +282,9 @@ mod tests {
         check(&["report", "a.strata", "--tree"], true);
         check(&["report", "a.strata", "nothing"], false);
         check(&["convert", "a.strata", "-o", "b.json"], true);
+        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--from", "0", "--to", "1.5s", "--provider", "P"], true);
+        check(&["convert", "-", "-o", "b.nettrace", "--thread", "7", "--thread", "8"], true);
+        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--to", "0"], false);
+        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--thread", "main"], false);
     }
 }

@@ -4,6 +4,8 @@
 
 mod args;
 mod convert;
+mod convert_nettrace;
+mod convert_selection;
 mod durations;
 mod events;
 mod failure;

@@ -21,25 +21,58 @@ pub(crate) fn write(profile: &Profile, format: (Format, Compression), path: &Pat
     replace(path, |out| write_profile(profile, format.0, format.1, out))
 }
 
+/// Why a file was not written.
+#[derive(Debug)]
+pub(crate) enum Unwritten {
+    /// The place it should go to refused.
+    Io(io::Error),
+    /// There is nothing to write, for a reason of its own.
+    Failure(Failure),
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Failure> for Unwritten {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
 /// Writes a file beside its place and moves it there, so that no half file is ever seen. What is there and is no file of its
 /// own (a device, a pipe, a link) is written into.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    replace_unless(path, |out| Ok(write(out)?))
+}
+
+/// The same for what may turn out, while it is written, to be not worth it: then what was there stays.
+pub(crate) fn replace_unless<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>,
+) -> Result<T, Failure> {
     let is_other = fs::symlink_metadata(path).is_ok_and(|there| {
         // A link that someone else put there, as anyone can in /tmp, must not lead us to other files.
         let is_foreign_link = there.is_symlink() && there.uid() != rustix::process::geteuid().as_raw();
         !there.is_file() && !is_foreign_link
     });
     let written = if is_other { write_into(path, write) } else { write_beside(path, write) };
-    written.map_err(|error| Failure::cannot_write(path, &error))
+    written.map_err(|unwritten| match unwritten {
+        Unwritten::Io(error) => Failure::cannot_write(path, &error),
+        Unwritten::Failure(failure) => failure,
+    })
 }
 
-fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn write_into<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
     let mut out = BufWriter::new(OpenOptions::new().write(true).create(true).truncate(true).open(path)?);
-    write(&mut out)?;
-    out.flush()
+    let value = write(&mut out)?;
+    out.flush()?;
+    Ok(value)
 }
 
-fn write_beside(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn write_beside<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.part", std::process::id()));
@@ -53,7 +86,11 @@ fn write_beside(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()
         opened => opened?,
     };
     let mut out = BufWriter::new(file);
-    let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| fs::rename(&draft, path));
+    let written = write(&mut out).and_then(|value| {
+        out.flush()?;
+        fs::rename(&draft, path)?;
+        Ok(value)
+    });
     if written.is_err() {
         // What there is of it helps no one.
         let _ = fs::remove_file(&draft);
@@ -84,6 +121,10 @@ mod tests {
         put(&file, "after").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "after");
         assert!(replace(&file, |_| Err(io::Error::other("no"))).is_err());
+        let nothing = Failure::nothing_to_show("nothing", "");
+        assert!(
+            replace_unless::<()>(&file, |_| Err(nothing.into())).is_err_and(|failure| failure.is_nothing_to_show())
+        );
         assert_eq!(fs::read_to_string(&file).unwrap(), "after", "a failure leaves what was there");
 
         fs::write(&linked, "a longer text").unwrap();

@@ -149,7 +149,7 @@ pub(crate) fn describe(status: &Status) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a size for reading")]
-fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::cursor::Cursor;
-use crate::fields::{self, Field, Fields};
+use crate::fields::{self, Field, FieldType, Fields};
 use crate::places::Places;
 use crate::problem::Damage;
 use crate::runtime::{Known, Schema};
@@ -37,6 +37,8 @@ pub struct Metadata {
     pub(crate) known: Option<Known>,
     /// What this crate knows of the event where the stream says nothing; looked up once, too.
     pub(crate) schema: Option<&'static Schema>,
+    /// The definition behind its id as the stream has it, for writing it again.
+    pub(crate) raw: Box<[u8]>,
 }
 
 /// Opcode of an event that opens a span.
@@ -82,7 +84,11 @@ impl Metadata {
     /// The same where this is what the crate knows of the event.
     pub(crate) fn payload_fields_with(&self, schema: Option<&'static Schema>) -> Option<&[Field]> {
         match (&self.fields, schema) {
-            (Fields::Known(fields), _) if !fields.is_empty() => Some(fields),
+            (Fields::Known(fields), _) if !fields.is_empty() => Some(match &fields[..] {
+                // Event sources wrap what they are given as one object in a field without a name (their counters do).
+                [Field { name, field_type: FieldType::Object(inner) }] if name.is_empty() => inner,
+                fields => fields,
+            }),
             (_, Some(schema)) => Some(schema.fields()),
             _ => None,
         }
@@ -92,6 +98,7 @@ impl Metadata {
     pub(crate) fn read(payload: &[u8]) -> Result<Self, Damage> {
         let mut cursor = Cursor::new(payload);
         let id = cursor.u32()?;
+        let raw = cursor.rest().into();
         let provider = Utf16::read(&mut cursor)?.to_string().into_boxed_str();
         let event_id = cursor.u32()?;
         let name = Utf16::read(&mut cursor)?.to_string().into_boxed_str();
@@ -116,6 +123,7 @@ impl Metadata {
             details: None,
             known,
             schema,
+            raw,
         };
         if let Ok(fields) = fields::read_v1(&mut cursor, 0) {
             metadata.fields = Fields::Known(fields);

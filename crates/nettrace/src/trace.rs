@@ -99,6 +99,12 @@ pub struct FormatVersion {
     pub minor: u32,
 }
 
+impl core::fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
 /// A wall clock time in UTC with the stream's precision of a millisecond, as the stream spells it (not checked).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct UtcTime {

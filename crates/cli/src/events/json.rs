@@ -79,15 +79,7 @@ impl Serialize for OfFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in self.0.borrow_mut().by_ref() {
-            match value {
-                // Event sources wrap what they are handed as one object into an object without a name.
-                Value::Object(wrapped) if name.is_empty() => {
-                    for (name, value) in wrapped.iter() {
-                        map.serialize_entry(name, &OfValue(value))?;
-                    }
-                }
-                _ => map.serialize_entry(name, &OfValue(value))?,
-            }
+            map.serialize_entry(name, &OfValue(value))?;
         }
         map.end()
     }

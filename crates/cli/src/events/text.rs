@@ -24,11 +24,7 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> 
     let mut fields = event.fields();
     for (name, value) in fields.by_ref() {
         // Writing to a text cannot fail.
-        let _ = match value {
-            // A wrapper without a name says nothing.
-            Value::Object(wrapped) if name.is_empty() => write!(line, " {}", visible(&wrapped.to_string())),
-            value => write!(line, " {}={}", visible(name), shown(&value)),
-        };
+        let _ = write!(line, " {}={}", visible(name), shown(&value));
     }
     let payload = fields.bytes();
     let note = match fields.fit() {

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod attach;
+mod convert;
 mod crash;
 mod faults;
 mod images;

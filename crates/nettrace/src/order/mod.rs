@@ -2,14 +2,19 @@
 
 mod held;
 mod queue;
+mod shared;
 
-use held::{Definitions, HeldEvent, Threads};
+use held::HeldEvent;
 use queue::{Held, Queue};
+use shared::Shared;
 
-use crate::event::{Event, Item};
+use crate::event::{Event, EventHeader, Item};
 
 /// Bytes of waiting events unless the caller asks for another limit.
 const DEFAULT_LIMIT: usize = 64 << 20;
+
+/// Bytes of both activity ids of an event.
+const GUIDS: usize = 32;
 
 /// Puts the items of one stream in the order of time; those of equal times stay in the order of the stream.
 ///
@@ -49,8 +54,7 @@ const DEFAULT_LIMIT: usize = 64 << 20;
 /// Source: the rules on sorting in the nettrace description of the .NET diagnostics documentation.
 pub struct TimeOrder {
     queue: Queue,
-    definitions: Definitions,
-    threads: Threads,
+    shared: Shared,
     limit: usize,
     /// Latest time handed on.
     reached: u64,
@@ -80,13 +84,12 @@ impl TimeOrder {
         Self::with_limit(DEFAULT_LIMIT)
     }
 
-    /// Lets so many bytes of events wait. Beside them are kept the definitions of these events, and what
-    /// the stream says of their threads.
+    /// Lets so many bytes of events wait. Beside them are kept the definitions of these events, and
+    /// what the stream says of their threads.
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             queue: Queue::default(),
-            definitions: Definitions::default(),
-            threads: Threads::default(),
+            shared: Shared::default(),
             limit: bytes,
             reached: 0,
             counts: OrderCounts::default(),
@@ -98,18 +101,17 @@ impl TimeOrder {
         match item {
             Item::Event(event) if event.header.sorted => {
                 // Those of the same time came earlier in the stream, so they go before it.
-                self.release(event.header.time, sink);
+                self.release(event.header.time, usize::MAX, sink);
                 self.hand_on(event, sink);
             }
             Item::Event(event) => self.wait(event, sink),
             Item::Gap(gap) => {
                 self.make_room(0, sink);
-                self.queue.push(gap.before, Held::Gap(gap), core::iter::empty());
+                self.queue.push(gap.before, Held::Gap(gap));
             }
             Item::SequencePoint(_) => {
                 self.flush(sink);
-                self.definitions.doubt();
-                self.threads.forget();
+                self.shared.sequence_point();
                 sink(item);
             }
             Item::Trace(_) | Item::Problem(_) => sink(item),
@@ -119,7 +121,7 @@ impl TimeOrder {
     /// Hands on everything that waits: for a live view whose source went quiet, since the last events of a stream wait for
     /// others that may never come. Should earlier ones come after all, they are counted as out of order.
     pub fn flush(&mut self, sink: &mut impl FnMut(Item<'_>)) {
-        self.release(u64::MAX, sink);
+        self.release(u64::MAX, usize::MAX, sink);
     }
 
     /// Says that no more items will come: hands on the rest.
@@ -139,70 +141,73 @@ impl TimeOrder {
     }
 
     fn wait(&mut self, event: Event<'_>, sink: &mut impl FnMut(Item<'_>)) {
-        let needed = HeldEvent::bytes_of(&event);
-        self.make_room(needed, sink);
-        if self.queue.size_with(needed) > self.limit {
-            // Larger than all that may wait, alone.
-            self.counts.early = self.counts.early.saturating_add(1);
-            return self.hand_on(event, sink);
+        // As many bytes as it can take at most.
+        let stack = event.stack.map_or(0, |stack| stack.as_bytes().len());
+        let labels = event.header.labels.as_bytes().len();
+        let needed = event.payload.len().saturating_add(stack).saturating_add(labels);
+        if !self.has_room(needed) {
+            self.make_room(needed, sink);
+            if !self.has_room(needed) {
+                // Larger than all that may wait, alone.
+                self.counts.early = self.counts.early.saturating_add(1);
+                return self.hand_on(event, sink);
+            }
         }
-        let definition = self.definitions.index_of(event.metadata);
-        let thread_info = event.header.thread_info.map(|info| self.threads.index_of(info));
-        let (held, parts) = HeldEvent::of(&event, definition, thread_info);
-        self.queue.push(event.header.time, Held::Event(held), parts.into_iter());
+        let held = HeldEvent::copy(&event, &mut self.shared, self.queue.arena());
+        self.queue.push(event.header.time, Held::Event(held));
         self.counts.waited = self.counts.waited.saturating_add(1);
     }
 
-    /// Lets the oldest go until so many bytes more may wait.
+    /// Whether one more with so many bytes may wait.
+    fn has_room(&self, bytes: usize) -> bool {
+        let more = bytes.saturating_add(Queue::slot_bytes()).saturating_add(GUIDS);
+        self.queue.bytes().saturating_add(self.shared.bytes()).saturating_add(more) <= self.limit
+    }
+
+    /// Lets the oldest go until one more with so many bytes may wait.
     fn make_room(&mut self, bytes: usize, sink: &mut impl FnMut(Item<'_>)) {
-        while self.queue.size_with(bytes) > self.limit && self.queue.len() > 0 {
-            if self.queue.is_worth_compacting() {
-                self.queue.compact();
-            } else {
+        while !self.has_room(bytes) {
+            if self.queue.len() == 0 {
+                return self.shared.forget_stacks();
+            }
+            if !self.queue.give_back(2) {
                 self.counts.early = self.counts.early.saturating_add(1);
-                self.release_first(sink);
+                self.release(u64::MAX, 1, sink);
             }
         }
     }
 
-    /// Hands on what waits and is not later than `time`.
+    /// Hands on what waits and is not later than `time`, but no more than `most`.
     #[inline]
-    fn release(&mut self, time: u64, sink: &mut impl FnMut(Item<'_>)) {
-        while self.queue.first_time().is_some_and(|first| first <= time) {
-            self.release_first(sink);
+    fn release(&mut self, time: u64, most: usize, sink: &mut impl FnMut(Item<'_>)) {
+        if self.queue.len() == 0 {
+            return;
         }
-    }
-
-    fn release_first(&mut self, sink: &mut impl FnMut(Item<'_>)) {
-        match self.queue.pop() {
-            Some((time, Held::Event(held))) => {
-                self.count_order(time);
-                if let Some(metadata) = self.definitions.get(held.definition) {
-                    let thread_info = held.thread_info.and_then(|index| self.threads.get(index));
-                    held.lend(time, self.queue.bytes(), metadata, thread_info, |event| sink(Item::Event(event)));
-                }
+        let Self { queue, shared, reached, counts, .. } = self;
+        queue.release(time, most, |time, held, arena| match held {
+            Held::Event(event) => {
+                counts.event(time, reached);
+                event.lend(time, arena, shared, |event| sink(Item::Event(event)));
             }
-            Some((_, Held::Gap(gap))) => sink(Item::Gap(gap)),
-            None => {}
-        }
-        self.queue.tidy();
+            Held::Gap(gap) => sink(Item::Gap(*gap)),
+        });
     }
 
     fn hand_on(&mut self, event: Event<'_>, sink: &mut impl FnMut(Item<'_>)) {
-        self.count_order(event.header.time);
-        if event.header.sorted {
-            return sink(Item::Event(event));
-        }
-        let header = crate::EventHeader { sorted: true, ..*event.header };
+        self.counts.event(event.header.time, &mut self.reached);
+        let header = EventHeader { sorted: true, ..*event.header };
         sink(Item::Event(Event { header: &header, ..event }));
     }
+}
 
+impl OrderCounts {
+    /// An event of this time is handed on.
     #[inline]
-    fn count_order(&mut self, time: u64) {
-        if time < self.reached {
-            self.counts.out_of_order = self.counts.out_of_order.saturating_add(1);
+    fn event(&mut self, time: u64, reached: &mut u64) {
+        if time < *reached {
+            self.out_of_order = self.out_of_order.saturating_add(1);
         } else {
-            self.reached = time;
+            *reached = time;
         }
     }
 }

@@ -2,16 +2,12 @@
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 use super::held::HeldEvent;
 use crate::loss::Gap;
 
-/// Below this many bytes the arena is not worth tidying up: it stays in the processor's cache.
-const SMALL_ARENA: usize = 256 << 10;
-
-/// No slot.
-const NONE: u32 = u32::MAX;
+/// Below this many bytes it is not worth giving memory back: what is there stays in the processor's cache.
+const SMALL: usize = 512 << 10;
 
 /// Something that waits. The bytes of an event are in the arena.
 #[derive(Clone, Copy)]
@@ -20,149 +16,152 @@ pub(super) enum Held {
     Gap(Gap),
 }
 
-/// First in, first out for equal times; earliest first otherwise.
+/// Earliest first; first in, first out for equal times.
 ///
-/// Events come in long runs of ascending times, because a stream has them thread by thread: each run is a list through the
-/// slots, and only their first ones are compared. A run ends where a time is smaller than the one before it, so that no order
-/// of a hostile stream costs more than a heap does.
+/// Events come in long runs of ascending times, because a stream has them thread by thread. Slots are filled one after the
+/// other, so that a run is a stretch of slots, and only the first ones of the runs are compared. A run ends where a time is
+/// smaller than the one before it: no order of a hostile stream costs more than a heap does.
 #[derive(Default)]
 pub(super) struct Queue {
     slots: Vec<Slot>,
-    /// Free slots, as a list.
-    free: Vec<u32>,
     firsts: BinaryHeap<Reverse<First>>,
-    /// The slot filled last, while it waits.
-    last: Option<u32>,
-    arrivals: u64,
     arena: Vec<u8>,
-    /// Where arenas are copied to when they are compacted.
-    spare: Vec<u8>,
-    /// Bytes of the arena that belong to something that waits.
-    live: usize,
+    /// Slots that wait, and the bytes of the arena that belong to them.
+    waiting: usize,
+    waiting_bytes: usize,
 }
 
-#[derive(Clone, Copy)]
 struct Slot {
     time: u64,
-    arrival: u64,
-    /// The slot after it in its run.
-    next: u32,
-    held: Option<Held>,
+    waits: bool,
+    held: Held,
 }
 
-/// The first of a run.
+/// The first of a run that still waits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct First {
     time: u64,
-    arrival: u64,
-    slot: u32,
+    slot: usize,
 }
 
 impl Queue {
     pub(super) fn len(&self) -> usize {
-        self.slots.len().saturating_sub(self.free.len())
+        self.waiting
     }
 
-    /// Bytes taken, were one more with so many bytes in the arena to wait.
-    pub(super) fn size_with(&self, bytes: usize) -> usize {
-        let slots = self.len().saturating_add(1).saturating_mul(size_of::<Slot>());
-        slots.saturating_add(self.arena.len()).saturating_add(bytes)
+    /// Bytes taken, those included that wait to be given back.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.len().saturating_mul(size_of::<Slot>()).saturating_add(self.arena.len())
     }
 
-    /// The bytes of all events that wait, and of those that just went.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.arena
+    /// Bytes that one more slot takes.
+    pub(super) const fn slot_bytes() -> usize {
+        size_of::<Slot>()
     }
 
-    pub(super) fn first_time(&self) -> Option<u64> {
-        self.firsts.peek().map(|Reverse(first)| first.time)
+    /// Where in the arena the next bytes go.
+    pub(super) fn arena(&mut self) -> &mut Vec<u8> {
+        &mut self.arena
     }
 
-    /// Adds something with the bytes that belong to it.
-    pub(super) fn push<'a>(&mut self, time: u64, mut held: Held, parts: impl Iterator<Item = &'a [u8]>) {
-        let start = self.arena.len();
-        parts.for_each(|part| self.arena.extend_from_slice(part));
-        self.live = self.live.saturating_add(self.arena.len().saturating_sub(start));
-        if let Held::Event(event) = &mut held {
-            event.at = start;
-        }
-        let arrival = self.arrivals;
-        self.arrivals = arrival.wrapping_add(1);
-        let filled = Slot { time, arrival, next: NONE, held: Some(held) };
-        let slot = self.fill(filled);
-        match self.last.and_then(|last| self.slots.get_mut(last as usize)).filter(|last| last.time <= time) {
-            Some(last) => last.next = slot,
-            None => self.firsts.push(Reverse(First { time, arrival, slot })),
-        }
-        self.last = Some(slot);
-    }
-
-    fn fill(&mut self, filled: Slot) -> u32 {
-        if let Some(free) = self.free.pop()
-            && let Some(slot) = self.slots.get_mut(free as usize)
-        {
-            *slot = filled;
-            return free;
-        }
-        // The limit on bytes keeps the number of slots far below 2^32.
-        let slot = self.slots.len() as u32;
-        self.slots.push(filled);
-        slot
-    }
-
-    /// Takes the earliest. Its bytes stay where they are until [`Queue::tidy`].
-    pub(super) fn pop(&mut self) -> Option<(u64, Held)> {
-        let mut first = self.firsts.peek_mut()?;
-        let index = first.0.slot;
-        let slot = self.slots.get_mut(index as usize)?;
-        let (time, next, held) = (slot.time, slot.next, slot.held.take()?);
-        match self.slots.get(next as usize) {
-            Some(slot) => *first = Reverse(First { time: slot.time, arrival: slot.arrival, slot: next }),
-            None => drop(PeekMut::pop(first)),
-        }
-        self.free.push(index);
-        if self.last == Some(index) {
-            self.last = None;
-        }
-        if let Held::Event(event) = &held {
-            self.live = self.live.saturating_sub(event.bytes());
-        }
-        Some((time, held))
-    }
-
-    /// Gives back the memory of what went, where that is cheap.
+    /// Adds something whose bytes are in the arena.
     #[inline]
-    pub(super) fn tidy(&mut self) {
-        if self.firsts.is_empty() {
+    pub(super) fn push(&mut self, time: u64, held: Held) {
+        let slot = self.slots.len();
+        if self.slots.last().is_none_or(|last| !last.waits || last.time > time) {
+            self.firsts.push(Reverse(First { time, slot }));
+        }
+        self.waiting = self.waiting.saturating_add(1);
+        self.waiting_bytes = self.waiting_bytes.saturating_add(held.bytes());
+        self.slots.push(Slot { time, waits: true, held });
+    }
+
+    /// Takes what is not later than `until`, but no more than `most`; `with` gets the time of each and the arena.
+    pub(super) fn release(&mut self, until: u64, most: usize, mut with: impl FnMut(u64, &Held, &[u8])) {
+        let before = self.waiting;
+        let least = before.saturating_sub(most);
+        while self.waiting > least
+            && let Some(Reverse(First { time, slot })) = self.firsts.peek().copied()
+            && time <= until
+        {
+            self.firsts.pop();
+            let rival = self.firsts.peek().copied();
+            let mut index = slot;
+            // A slot that follows in the run was compared when it was pushed: whether it belongs to it shows in its time.
+            let mut reached = time;
+            while let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.time >= reached) {
+                let first = First { time: slot.time, slot: index };
+                let comes_later = rival.is_some_and(|Reverse(rival)| first > rival);
+                if slot.time > until || comes_later || self.waiting <= least {
+                    self.firsts.push(Reverse(first));
+                    break;
+                }
+                slot.waits = false;
+                self.waiting = self.waiting.saturating_sub(1);
+                self.waiting_bytes = self.waiting_bytes.saturating_sub(slot.held.bytes());
+                with(slot.time, &slot.held, &self.arena);
+                reached = slot.time;
+                index = index.saturating_add(1);
+            }
+        }
+        if self.waiting != before {
+            self.give_back(1);
+        }
+    }
+
+    /// Gives back the memory of what went if that is more than one part in `2 ^ part` of all; says whether it did.
+    pub(super) fn give_back(&mut self, part: u32) -> bool {
+        if self.waiting == 0 {
+            let had = !self.slots.is_empty();
             self.slots.clear();
-            self.free.clear();
+            self.firsts.clear();
             self.arena.clear();
-            self.last = None;
-        } else if self.arena.len() > SMALL_ARENA && self.live < self.arena.len() >> 1 {
+            return had;
+        }
+        let gone = self.slots.len().saturating_sub(self.waiting).saturating_mul(size_of::<Slot>());
+        let gone = gone.saturating_add(self.arena.len()).saturating_sub(self.waiting_bytes);
+        let is_worth_it = gone > self.bytes() >> part && (part > 1 || gone > SMALL);
+        if is_worth_it {
             self.compact();
         }
+        is_worth_it
     }
 
-    /// Whether much of the arena belongs to nothing that waits.
-    pub(super) fn is_worth_compacting(&self) -> bool {
-        let dead = self.arena.len().saturating_sub(self.live);
-        dead > self.arena.len() >> 2
-    }
-
-    /// Moves the bytes of all that waits together.
+    /// Moves all that waits together.
     #[cold]
-    pub(super) fn compact(&mut self) {
-        self.spare.clear();
+    fn compact(&mut self) {
+        self.slots.retain(|slot| slot.waits);
+        let mut end = 0;
         for slot in &mut self.slots {
-            let Some(Held::Event(event)) = &mut slot.held else { continue };
-            let end = event.at.saturating_add(event.bytes());
-            let bytes = self.arena.get(event.at..end).unwrap_or_default();
-            event.at = self.spare.len();
-            self.spare.extend_from_slice(bytes);
+            let bytes = slot.held.bytes();
+            let Held::Event(event) = &mut slot.held else { continue };
+            // Slots have their bytes in their own order, so nothing is written over that is still needed.
+            let start = core::mem::replace(&mut event.at, end);
+            let stop = start.saturating_add(bytes);
+            if start > end && stop <= self.arena.len() {
+                self.arena.copy_within(start..stop, end);
+            }
+            end = end.saturating_add(bytes);
         }
-        core::mem::swap(&mut self.arena, &mut self.spare);
-        // Kept only while it is small: both together must not take twice the limit.
-        self.spare.clear();
-        self.spare.shrink_to(SMALL_ARENA);
+        self.arena.truncate(end);
+        // Slots that are neighbours now may be one run.
+        self.firsts.clear();
+        let mut before = u64::MAX;
+        for (index, slot) in self.slots.iter().enumerate() {
+            if index == 0 || slot.time < before {
+                self.firsts.push(Reverse(First { time: slot.time, slot: index }));
+            }
+            before = slot.time;
+        }
+    }
+}
+
+impl Held {
+    /// Bytes in the arena.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Event(event) => event.bytes(),
+            Self::Gap(_) => 0,
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! The runtime's own events, with types.
 //!
 //! Streams carry neither names nor fields for these events, so what they hold is known here, by provider, event id and
-//! version. Payloads only ever grow at their end: an event of a version newer than known is read as the newest known one,
+//! version: all of them as described fields ([`crate::Event::fields`], [`described_events`]), and those that name code as the
+//! types below. Payloads only ever grow at their end: an event of a version newer than known is read as the newest known one,
 //! and what follows is ignored. Source: the runtime's event descriptions from .NET Core 3.0 to .NET 10.
 
 mod il_map;
 mod loader;
 mod method;
+mod naming;
 mod process;
 mod schema;
 
@@ -18,7 +20,10 @@ use crate::text::Utf16;
 pub use il_map::{IlOffset, MethodIlMap};
 pub use loader::{AssemblyEvent, AssemblyFlags, DomainModuleEvent, ModuleEvent, ModuleFlags, PdbSignature};
 pub use method::{JittingStarted, MethodEvent, MethodFlags, MethodNames, Tier};
+pub use naming::names_code;
 pub use process::{RuntimeInformation, RuntimeVersion, SampleType, Sku};
+
+pub use schema::described_events;
 
 pub(crate) use schema::Schema;
 

@@ -50,6 +50,7 @@ impl Row {
             stated_opcode: None,
             fields: Fields::Opaque,
             details: None,
+            raw: Box::default(),
             known,
             schema: None,
         };

@@ -15,6 +15,8 @@ mod named;
 mod payload;
 mod reader;
 mod scalar;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 

@@ -39,7 +39,7 @@ pub struct FieldsOfPayload<'a> {
 }
 
 impl<'a> FieldsOfPayload<'a> {
-    fn new(payload: &'a [u8], fields: Option<&'a [Field]>, pointer_size: PointerSize) -> Self {
+    pub(super) fn new(payload: &'a [u8], fields: Option<&'a [Field]>, pointer_size: PointerSize) -> Self {
         let list = fields.map(|fields| List::new(fields, Reader::new(payload, pointer_size)));
         Self { payload, list, broken: false }
     }

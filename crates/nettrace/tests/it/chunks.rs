@@ -42,7 +42,7 @@ fn cut_at_every_byte_keeps_all_that_is_whole() {
     assert_eq!(least as u64, total);
 }
 
-fn any_blob() -> impl Strategy<Value = Blob> {
+pub(crate) fn any_blob() -> impl Strategy<Value = Blob> {
     (0..4u32, 0..6u32, 0..3u64, 0..4u32, any::<u32>(), 0..3usize, any::<bool>()).prop_map(
         |(metadata, sequence, thread, stack, time, payload, sorted)| Blob {
             metadata,
@@ -59,7 +59,7 @@ fn any_blob() -> impl Strategy<Value = Blob> {
 }
 
 /// A stream of random events, some of whose bytes were changed, inserted or taken away.
-fn damaged_stream() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn damaged_stream() -> impl Strategy<Value = Vec<u8>> {
     let blocks = prop::collection::vec((any::<bool>(), prop::collection::vec(any_blob(), 0..6)), 0..4);
     let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..3u8, any::<u8>()), 0..4);
     (blocks, edits).prop_map(|(blocks, edits)| {

@@ -7,7 +7,7 @@ use strata_nettrace::runtime::{Occasion, RuntimeEvent, SampleType};
 use strata_nettrace::{CutBlock, Decoder, FieldType, Fields, Item, ProblemKind, StreamEnd, Summary};
 
 /// The folder of real files, or `None` with a word about it where it is not there. In CI it has to be.
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("STRATA_CORPUS")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")), PathBuf::from);
     if folder.join("MANIFEST.tsv").is_file() {

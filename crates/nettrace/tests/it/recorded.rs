@@ -141,6 +141,22 @@ fn an_event_source_with_arrays_and_activities() {
 }
 
 #[test]
+fn an_event_that_is_too_large_is_a_loss() {
+    for runtime in [Runtime::Net8, Runtime::Net9, Runtime::Net10] {
+        let scratch = Scratch::new(&format!("large-{}", runtime.name()));
+        let mut told = runtime.command("Happens", ["large"]).unwrap_or_else(|missing| panic!("{missing}"));
+        live::traced(&mut told, scratch.folder(), &format!("{SOURCE}:0xFFFFFFFFFFFF:5"));
+        let running =
+            Running::start(told, Until::Ready, LIMIT).unwrap_or_else(|failure| panic!("{runtime}: {failure}"));
+        assert!(running.wait(LIMIT).unwrap().status.success(), "{runtime}");
+        let (kinds, summary) = ours(&scratch.trace());
+        let reading = live::oracle(&scratch.trace()).unwrap_or_else(|failure| panic!("{runtime}: {failure}"));
+        assert_eq!(kinds[&(SOURCE.to_owned(), 3)].events, 2, "{runtime}: the one of 60 kB and the small one");
+        assert_eq!((summary.loss.lost, reading.lost), (1, 1), "{runtime}: the one of 70 kB");
+    }
+}
+
+#[test]
 fn counters() {
     let providers = "System.Runtime:0x0:5:EventCounterIntervalSec=1";
     check(&Runtime::all(), &["counters"], providers, &[("System.Runtime", None, 30)]);

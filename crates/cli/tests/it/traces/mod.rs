@@ -6,7 +6,7 @@ mod info;
 mod large;
 mod odd;
 
-use crate::support::{Scratch, run, strata};
+use crate::support::{Scratch, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -43,6 +43,18 @@ impl Schema {
     }
 }
 
+/// Every event whose payload this crate describes, in no certain order: provider, id (unless it is known by its name alone),
+/// name, and a version that adds something. Later versions than the last are read as the last.
+pub fn described_events() -> impl Iterator<Item = (&'static str, Option<u32>, &'static str, u32)> {
+    SCHEMAS.iter().flat_map(|(provider, events)| {
+        let by_id = events.by_id.iter().map(|(id, versions)| (Some(*id), versions));
+        let by_name = events.by_name.values().map(|versions| (None, versions));
+        by_id.chain(by_name).flat_map(move |(id, versions)| {
+            versions.iter().map(move |(version, schema)| (*provider, id, schema.name, *version))
+        })
+    })
+}
+
 /// Versions of one event, rising.
 type Versions = Vec<(u32, Schema)>;
 
