@@ -31,6 +31,8 @@ fn look_at(event: &Event<'_>, hasher: &mut DefaultHasher) {
     (header.activity(), header.related_activity(), event.process_id(), event.thread_name()).hash(hasher);
     (event.opcode(), event.keywords(), event.level(), event.version()).hash(hasher);
     event.labels().iter().for_each(|label| format!("{label:?}").hash(hasher));
+    event.fields().for_each(|(name, value)| (name, value.to_string()).hash(hasher));
+    format!("{:?}", event.fields().fit()).hash(hasher);
     if let Some(stack) = event.stack {
         stack.serial().hash(hasher);
         stack.addresses().rev().for_each(|address| address.hash(hasher));

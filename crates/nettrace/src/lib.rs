@@ -38,7 +38,7 @@
 //!   nanoseconds. Stack addresses are [`strata_address::Avma`] of the traced process.
 //!
 //! [`Event::fields`] gives the payload of any event as named values, by the event's definition or, for the runtime's own
-//! events, by what is known here; [`runtime`] gives some of the latter a type. [`write`] writes streams again, all of them or
+//! events, by what is known here; [`runtime`] gives some of the latter a type. [`mod@write`] writes streams again, all of them or
 //! a part. Source of the format: the descriptions of nettrace versions 4 and 5 (which share one version number on the wire) and
 //! 6 beside the TraceEvent library. Runtimes write the former; the latter comes from tools that trace whole machines, so there
 //! each event says its process ([`Event::process_id`]). NetPerf (1 to 3) and what comes after 6 are [`Refused`] by name.

@@ -97,13 +97,6 @@ impl HeldEvent {
             labels: Labels::from_bytes(labels),
             thread_info: self.thread_info.checked_sub(1).and_then(|index| shared.get_thread(index)),
         };
-        with(Event {
-            header: &header,
-            metadata,
-            stack,
-            payload,
-            offset: self.offset,
-            pointer_size: self.pointer_size,
-        });
+        with(Event { header: &header, metadata, stack, payload, offset: self.offset, pointer_size: self.pointer_size });
     }
 }

@@ -56,7 +56,10 @@ fn optional_entries() {
     assert_eq!(attributes, ["owner=us", "owner=them"]);
     assert_eq!(problems, []);
 
-    let cases: [(&str, Definition, (u32, Option<u8>, u8), &[(ProblemKind, Option<i64>)]); 6] = [
+    /// Level, stated opcode, opcode that counts.
+    type Says = (u32, Option<u8>, u8);
+    type Told = &'static [(ProblemKind, Option<i64>)];
+    let cases: [(&str, Definition, Says, Told); 6] = [
         ("none", base(), (0, None, 1), &[]),
         ("opcode 0", Definition { optional: vec![(1, vec![0])], ..base() }, (0, Some(0), 1), &[]),
         ("extra", Definition { optional: vec![(8, vec![3])], extra: vec![0xee; 9], ..base() }, (3, None, 1), &[]),

@@ -157,7 +157,8 @@ fn an_event_without_a_stack_does_not_show_the_one_before() {
 fn what_was_never_defined_is_told_and_the_event_kept_without_it() {
     use ProblemKind::{UnknownLabels, UnknownMetadata, UnknownStack, UnknownThread};
     let unnamed = |event: Event| Event { process: None, thread_name: None, ..event };
-    let cases: [(&str, Row, Option<Event>, &[(ProblemKind, i64)]); 6] = [
+    type Told = &'static [(ProblemKind, i64)];
+    let cases: [(&str, Row, Option<Event>, Told); 6] = [
         ("stack", row(1, 1, 9), Some(event(1, 1, 9)), &[(UnknownStack, 9)]),
         ("labels", Row { labels: 7, ..row(1, 1, 0) }, Some(event(1, 1, 0)), &[(UnknownLabels, 7)]),
         (

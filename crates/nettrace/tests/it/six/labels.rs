@@ -155,18 +155,19 @@ fn lists_are_forgotten_at_each_sequence_point() {
 fn lists_that_cannot_be_read() {
     let block = |count: u32, rest: &[u8]| [&1u32.to_le_bytes()[..], &count.to_le_bytes(), rest].concat();
     let good = [0x89, 7];
-    let cases: [(&str, Vec<u8>, ProblemKind, usize, Option<i64>); 9] = [
-        ("no header", vec![1, 0, 0], ProblemKind::EndsEarly, 0, None),
-        ("count", block(u32::MAX, &good), ProblemKind::BadSize, 4, None),
-        ("count by one", block(2, &[0x89, 7, 9, 1]), ProblemKind::EndsEarly, 12, None),
-        ("guid", block(2, &[&good[..], &[0x81, 1, 2]].concat()), ProblemKind::EndsEarly, 10, None),
-        ("text", block(2, &[&good[..], &[0x85, 100, b'x']].concat()), ProblemKind::EndsEarly, 10, None),
-        ("number", block(2, &[&good[..], &[0x86, 0], &[0xff; 11]].concat()), ProblemKind::OverlongNumber, 10, None),
-        ("kind 0", block(2, &[&good[..], &[0x80, 1, 2]].concat()), ProblemKind::UnknownEntry, 10, Some(0)),
-        ("kind 11", block(3, &[&good[..], &[11, 1], &good].concat()), ProblemKind::UnknownEntry, 10, Some(11)),
-        ("in a list", block(2, &[&good[..], &[9, 1, 0xff, 2]].concat()), ProblemKind::UnknownEntry, 12, Some(0x7f)),
+    type Told = (ProblemKind, usize, Option<i64>);
+    let cases: [(&str, Vec<u8>, Told); 9] = [
+        ("no header", vec![1, 0, 0], (ProblemKind::EndsEarly, 0, None)),
+        ("count", block(u32::MAX, &good), (ProblemKind::BadSize, 4, None)),
+        ("count by one", block(2, &[0x89, 7, 9, 1]), (ProblemKind::EndsEarly, 12, None)),
+        ("guid", block(2, &[&good[..], &[0x81, 1, 2]].concat()), (ProblemKind::EndsEarly, 10, None)),
+        ("text", block(2, &[&good[..], &[0x85, 100, b'x']].concat()), (ProblemKind::EndsEarly, 10, None)),
+        ("number", block(2, &[&good[..], &[0x86, 0], &[0xff; 11]].concat()), (ProblemKind::OverlongNumber, 10, None)),
+        ("kind 0", block(2, &[&good[..], &[0x80, 1, 2]].concat()), (ProblemKind::UnknownEntry, 10, Some(0))),
+        ("kind 11", block(3, &[&good[..], &[11, 1], &good].concat()), (ProblemKind::UnknownEntry, 10, Some(11))),
+        ("in a list", block(2, &[&good[..], &[9, 1, 0xff, 2]].concat()), (ProblemKind::UnknownEntry, 12, Some(0x7f))),
     ];
-    for (case, content, kind, at, value) in cases {
+    for (case, content, (kind, at, value)) in cases {
         let stream = definitions();
         let at = stream.offset() + 4 + at;
         let whole = content.len() > 8 && kind != ProblemKind::BadSize;
