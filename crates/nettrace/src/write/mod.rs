@@ -57,13 +57,16 @@ pub struct WriteCounts {
     pub events: u64,
     /// Definitions.
     pub definitions: u64,
-    /// Stacks. A stack can be written again after each sequence point.
+    /// Stacks, one without frames among them. A stack can be written again after each sequence point.
     pub stacks: u64,
     /// Gaps of the source that readers of what was written cannot see.
     pub hidden_gaps: u64,
     /// Bytes.
     pub bytes: u64,
 }
+
+/// In place of a stack's serial, none of which gets so far.
+const NO_STACK: u64 = u64::MAX;
 
 /// An event with its definition that does not fit into a block that readers accept; nothing was written of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -162,19 +165,22 @@ impl Writer {
             self.defined.insert(metadata.id);
             self.counts.definitions = self.counts.definitions.saturating_add(1);
         }
-        let stack_id = event.stack.map_or(0, |stack| self.stack_id(stack));
+        let stack_id = self.stack_id(event.stack);
         self.events.push(event, sequence, stack_id);
         self.counts.events = self.counts.events.saturating_add(1);
         Ok(())
     }
 
-    fn stack_id(&mut self, stack: Stack<'_>) -> u32 {
-        if let Some(id) = self.stack_ids.get(&stack.serial()) {
+    /// The id of a stack. Without one, as runtimes do it, that of a stack without frames: TraceEvent takes the stack of the
+    /// event before for that of an event whose id is 0.
+    fn stack_id(&mut self, stack: Option<Stack<'_>>) -> u32 {
+        let (serial, bytes) = stack.map_or((NO_STACK, &[][..]), |stack| (stack.serial(), stack.as_bytes()));
+        if let Some(id) = self.stack_ids.get(&serial) {
             return *id;
         }
-        self.make_room(self.stacks.len(), stack.as_bytes().len());
-        let id = self.stacks.push(stack.as_bytes());
-        self.stack_ids.insert(stack.serial(), id);
+        self.make_room(self.stacks.len(), bytes.len());
+        let id = self.stacks.push(bytes);
+        self.stack_ids.insert(serial, id);
         self.counts.stacks = self.counts.stacks.saturating_add(1);
         id
     }

@@ -264,6 +264,16 @@ fn sequence_points_are_not_added_without_end() {
 }
 
 #[test]
+fn an_event_without_a_stack_names_one_without_frames() {
+    // TraceEvent would show the stack of the event before.
+    let blobs = Blobs::compressed().with(event(1, 1, 1)).with(event(1, 2, 0)).with(event(1, 3, 3)).with(event(1, 4, 1));
+    let (seen, _) = decode(&rewrite(&prelude().events(&blobs).end(), usize::MAX, |_| true).0);
+    let ids: Vec<_> = crate::seen::blobs(&seen).iter().map(|blob| blob.stack).collect();
+    assert_eq!(ids, [1, 2, 2, 1]);
+    assert_eq!(crate::seen::stacks(&seen).iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, true]);
+}
+
+#[test]
 fn large_events_get_blocks_of_their_own() {
     let sizes = [60_000, 70_000, 200_000, 3, 1 << 20];
     let blobs = sizes.iter().zip(1..).fold(Blobs::compressed(), |blobs, (size, sequence)| {
