@@ -4,7 +4,8 @@
 //!
 //! Records a program that allocates a million large arrays, with an event and a stack for each, and reads that trace in turns:
 //! this crate's decoder, the same with events put in the order of time, TraceEvent's event loop, and TraceEvent's conversion to
-//! a TraceLog. Then `strata info` reads a file of 500 MB and, from a pipe and with little memory, 5 GiB.
+//! a TraceLog. The same for a varied program with the runtime's own samples, which `strata convert` makes folded stacks of. Then
+//! `strata info` reads a file of 500 MB and, from a pipe and with little memory, 5 GiB.
 
 use std::error::Error;
 use std::fs;
@@ -23,6 +24,9 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const LIMIT: Duration = Duration::from_secs(900);
 
+/// The runtime's samples, and what names their frames.
+const SAMPLES: &str = "Microsoft-Windows-DotNETRuntime:0x4C14FCCBD:5,Microsoft-DotNETCore-SampleProfiler:0:5";
+
 /// Arrays that the recorded program makes.
 const ARRAYS: &str = "1000000";
 
@@ -31,17 +35,44 @@ fn main() -> Outcome<()> {
     let [strata, rounds] = arguments.as_slice() else { return Err("usage: beside_traceevent STRATA ROUNDS".into()) };
     let scratch = Scratch::new()?;
     eprintln!("bench: recording a program that allocates, which takes a minute or two");
-    let trace = record(&scratch)?;
+    let trace = record(&scratch, "Happens", &["allocations", ARRAYS], "Microsoft-Windows-DotNETRuntime:0x1:5")?;
     beside(&trace, rounds.parse()?, &scratch)?;
+    fs::remove_file(trace)?;
+    eprintln!("bench: recording a varied program with the runtime's own samples, which takes a minute");
+    let trace = record(&scratch, "Varied", &["60"], SAMPLES)?;
+    folding(Path::new(strata), &trace, rounds.parse()?, &scratch)?;
+    fs::remove_file(trace)?;
     large(Path::new(strata), &scratch)
 }
 
-fn record(scratch: &Scratch) -> Outcome<PathBuf> {
-    let mut told = Runtime::Net8.command("Happens", ["allocations", ARRAYS])?;
-    live::traced(&mut told, &scratch.0, "Microsoft-Windows-DotNETRuntime:0x1:5");
+fn record(scratch: &Scratch, program: &str, arguments: &[&str], providers: &str) -> Outcome<PathBuf> {
+    let mut told = Runtime::Net8.command(program, arguments)?;
+    live::traced(&mut told, &scratch.0, providers);
     let running = Running::start(told, Until::Ready, LIMIT).map_err(|failure| failure.to_string())?;
     running.wait(LIMIT).map_err(|failure| failure.to_string())?;
     Ok(scratch.0.join("trace.nettrace"))
+}
+
+/// From a file with samples to folded stacks, beside the conversion that comes before them there.
+fn folding(strata: &Path, trace: &Path, rounds: usize, scratch: &Scratch) -> Outcome<()> {
+    let folded = scratch.0.join("trace.folded");
+    let [mut ours, mut trace_log] = [const { Vec::new() }; 2];
+    for _ in 0..rounds {
+        let start = Instant::now();
+        let mut convert = Command::new(strata);
+        convert.arg("convert").arg(trace).arg("-o").arg(&folded).stderr(Stdio::null());
+        if !convert.status()?.success() {
+            return Err("strata convert failed".into());
+        }
+        ours.push(start.elapsed().as_secs_f64());
+        trace_log.push(converting(trace, scratch)?);
+    }
+    let [ours, trace_log] = [ours, trace_log].map(median);
+    let megabytes = fs::metadata(trace)?.len() as f64 / 1e6;
+    println!("{megabytes:.0} MB with samples; medians of {rounds} rounds in turns");
+    println!("{:<44} {:>8.1}", "strata: file to folded stacks, names included", ours * 1e3);
+    println!("{:<44} {:>8.1}", "TraceEvent: conversion to TraceLog alone", trace_log * 1e3);
+    Ok(())
 }
 
 /// Seconds of each way to read, in turns.

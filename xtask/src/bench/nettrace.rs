@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::{demo, run, targets};
 
 /// What the measuring program uses.
-const NEEDS: &[&str] = &["net8", "Happens", "Reading", "Stacks"];
+const NEEDS: &[&str] = &["net8", "Happens", "Varied", "Reading", "Stacks"];
 
 const ROUNDS: u32 = 5;
 

@@ -12,6 +12,7 @@ pub(super) fn write(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let (about, summary) = (&info.about, &info.summary);
     let trace = summary.trace.as_ref().map(|trace| {
         json!({
+            "format_version": trace.version.to_string(),
             "process_id": trace.process_id,
             "processors": trace.processors,
             "pointer_bytes": if trace.pointer_size == PointerSize::Four { 4 } else { 8 },
@@ -39,10 +40,13 @@ pub(super) fn write(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         summary.problems.iter().map(|(kind, count)| json!({ "what": kind.to_string(), "count": count })).collect();
     let uses: Vec<Value> =
         uses::of(info).iter().map(|entry| json!({ "what": entry.what, "events": entry.events })).collect();
+    let attributes: Vec<Value> =
+        summary.attributes.iter().map(|(key, value)| json!({ "key": key, "value": value })).collect();
     let document = json!({
         "schema": SCHEMA,
         "bytes": summary.bytes,
         "trace": trace,
+        "attributes": attributes,
         "runtime_version": about.runtime.map(|version| version.to_string()),
         "runtime_path": about.runtime_path,
         "command_line": about.command_line,

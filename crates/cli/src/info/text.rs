@@ -26,7 +26,8 @@ pub(super) fn text(info: &Info<'_>) -> String {
 
 fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
     let (about, summary) = (&info.about, &info.summary);
-    let mut facts = vec![("trace", format!("{}, {} bytes", info.path.display(), summary.bytes))];
+    let version = summary.trace.as_ref().map(|trace| format!(", nettrace {}", trace.version)).unwrap_or_default();
+    let mut facts = vec![("trace", format!("{}, {} bytes{version}", info.path.display(), summary.bytes))];
     let runtime = match (&about.runtime, &about.runtime_path) {
         (Some(version), Some(path)) if !path.is_empty() => format!(".NET {version} ({path})"),
         (Some(version), _) => format!(".NET {version}"),
@@ -49,6 +50,9 @@ fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
         facts.push(("process", process.trim_end().to_owned()));
         facts.push(("began", utc(&trace.utc)));
         facts.push(("lasted", format!("{} s", seconds(info.duration_ns()))));
+    }
+    for (key, value) in summary.attributes.iter() {
+        facts.push(("says", format!("{key} = {value}")));
     }
     facts.push((
         "events",

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use strata_nettrace::{Decoder, Item, Summary};
 use strata_testkit::live::{self, Running, Runtime, Until};
 use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream};
+use strata_testkit::nettrace6;
 
 use crate::support::{Scratch, run, strata};
 use crate::workload::{PATIENCE, on_each_runtime};
@@ -287,7 +288,7 @@ fn what_cannot_be_cut_is_refused() {
     };
     check(b"PK\x03\x04 something else", &[], 5, "not a nettrace stream: it begins with 50 4b 03 04");
     check(b"", &[], 5, "not a nettrace stream: it begins with nothing");
-    check(b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0", &[], 5, "version 6");
+    check(&nettrace6::Stream::with_trace().bytes(), &[], 5, "version 6.0 cannot be written as one of version 4");
     check(&small().end(), &["--from", "2s", "--to", "1s"], 3, "--from 2s is not before --to 1s");
     let said = convert(&scratch.path("none.nettrace"), &output, &[], 5);
     assert!(said.contains("none.nettrace: No such file"), "{said}");
