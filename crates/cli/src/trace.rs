@@ -101,7 +101,10 @@ pub(crate) fn known_format(first: &[u8]) -> &'static str {
         [b'{' | b'[', ..] => "it looks like JSON: an exported profile is not a trace",
         // A trace buffer of Windows begins with its own size.
         [_, _, 0x01 | 0x02 | 0x00, 0x00, _, _, 0x00, 0x00] => "if it is an .etl file of Windows, PerfView reads it",
-        _ => "a .nettrace file begins with the word Nettrace; one that was cut at its front cannot be read",
+        _ => {
+            "a .nettrace file begins with the word Nettrace (one that was cut at its front cannot be read); a recording is the \
+             folder that strata record makes"
+        }
     }
 }
 

@@ -169,11 +169,11 @@ fn what_is_no_recording_is_named() {
     fs::write(newer.join("manifest.json"), "{\"format\": 99}").unwrap();
     for (path, words) in [
         (&empty, "is not a recording"),
-        (&file, "is not a recording"),
+        (&file, "a recording is the folder"),
         (&absent, "No such file"),
         (&no_samples, "perf.data"),
         (&newer, "format 99"),
-        (&PathBuf::from("/dev/null"), "is not a recording"),
+        (&PathBuf::from("/dev/null"), "begins with nothing"),
     ] {
         for view in ["top", "tree", "threads", "loss"] {
             let finished = shown(&["report".as_ref(), path.as_os_str(), view.as_ref()]);
