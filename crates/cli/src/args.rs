@@ -180,24 +180,36 @@ pub(crate) struct ConvertArguments {
     /// on standard output; .nettrace, from a .nettrace file.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: PathBuf,
-    /// Of a .nettrace file, only events from this long after the start of the trace: `1.5s`, `200ms`, `1m30s`.
-    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
-    pub(crate) from: Option<Duration>,
-    /// Of a .nettrace file, only events before this long after the start of the trace.
-    #[arg(long, value_name = "TIME", value_parser = durations::parse)]
-    pub(crate) to: Option<Duration>,
-    /// Of a .nettrace file, only events about the thread with this OS thread id; more than one may be given.
-    #[arg(long = "thread", value_name = "TID")]
-    pub(crate) threads: Vec<u64>,
-    /// Of a .nettrace file, only events of the provider with this name, whole but in any case; more than one may be given.
-    #[arg(long = "provider", value_name = "NAME")]
-    pub(crate) providers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) wanted: SelectionArguments,
 }
 
-impl ConvertArguments {
+/// Which events of a trace are wanted; all of these hold for each of them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only some events of a .nettrace trace")]
+pub(crate) struct SelectionArguments {
+    /// Only events from this long after the start of the trace: `1.5s`, `200ms`, `1m30s`.
+    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
+    pub(crate) from: Option<Duration>,
+    /// Only events before this long after the start of the trace.
+    #[arg(long, value_name = "TIME", value_parser = durations::parse)]
+    pub(crate) to: Option<Duration>,
+    /// Only events about the thread with this OS thread id; more than one may be given.
+    #[arg(long = "thread", value_name = "TID")]
+    pub(crate) threads: Vec<u64>,
+    /// Only events of the provider with this name, whole but in any case; more than one may be given.
+    #[arg(long = "provider", value_name = "NAME")]
+    pub(crate) providers: Vec<String>,
+    /// Only events with this name, whole but in any case; more than one may be given.
+    #[arg(long = "name", value_name = "EVENT")]
+    pub(crate) names: Vec<String>,
+}
+
+impl SelectionArguments {
     /// Whether only some of the events are asked for.
     pub(crate) fn selects(&self) -> bool {
-        self.from.is_some() || self.to.is_some() || !self.threads.is_empty() || !self.providers.is_empty()
+        let Self { from, to, threads, providers, names } = self;
+        from.is_some() || to.is_some() || !threads.is_empty() || !providers.is_empty() || !names.is_empty()
     }
 }
 
@@ -223,21 +235,8 @@ pub(crate) struct InfoArguments {
 pub(crate) struct EventsArguments {
     /// The trace; - for standard input.
     pub(crate) file: PathBuf,
-    /// Only events of this provider, by its whole name; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Vec<String>,
-    /// Only events of this name; may be given several times.
-    #[arg(long, value_name = "EVENT")]
-    pub(crate) name: Vec<String>,
-    /// Only events of this thread, by the id it had in the traced process; may be given several times.
-    #[arg(long, value_name = "TID")]
-    pub(crate) thread: Vec<u64>,
-    /// Only events from this time of the trace on: `1.5s`, `200ms`.
-    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
-    pub(crate) from: Option<Duration>,
-    /// Only events before this time of the trace.
-    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
-    pub(crate) to: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) wanted: SelectionArguments,
     /// At most so many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,

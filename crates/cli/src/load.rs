@@ -4,8 +4,8 @@ mod symbols;
 
 use crate::args::InputArguments;
 use crate::failure::Failure;
-use crate::say::say;
-use crate::trace::{self, Flow};
+use crate::say::{say, typed};
+use crate::trace;
 use std::path::Path;
 use strata_digest::percent;
 use strata_profile::{Profile, Share, quality};
@@ -67,14 +67,9 @@ fn of_trace(input: &InputArguments) -> Result<Trace, Failure> {
     let host = HostFiles::default();
     let images = ImageFiles { files: &host, candidates: symbols::candidates(&input.symbols)? };
     let mut reader = TraceReader::new(&input.file_name());
-    let summary = trace::read(&input.file, |item| {
-        reader.take(&item);
-        Flow::GoOn
-    })?;
-    // It was read to its end: nothing was ever enough.
-    let summary = summary.ok_or_else(|| Failure::unreadable("the trace was not read to its end", "try again"))?;
-    trace::warn(&input.file, &summary);
-    Ok(reader.finish(&summary, &images))
+    let whole = trace::read(&input.file, |item| reader.take(&item))?;
+    whole.warn(&input.file);
+    Ok(reader.finish(&whole.summary, &images))
 }
 
 /// One hint why frames have no names, and how they get them.
@@ -86,7 +81,7 @@ fn warn_of_names(profile: &Profile, contents: &Contents) {
     let unnamed = Share { part: named.whole - named.part, ..named };
     say(&format!(
         "strata: {} % of frames have no name: the trace has no whole list of methods (rundown)\n  \
-         let a trace end by itself (dotnet-trace: Enter or Ctrl+C), or give the program's images: --symbols DIR",
+         stop the session that records it (dotnet-trace: Enter) and do not kill it, or give the program's images: --symbols DIR",
         percent(unnamed.percent())
     ));
 }
@@ -107,7 +102,10 @@ fn nothing_sampled(input: &InputArguments, contents: &Contents) -> Failure {
     let more = if more > 0 { format!(" and {more} more providers") } else { String::new() };
     Failure::nothing_to_show(
         format_args!("{} has no samples of threads: {what}{more}", input.shown()),
-        "strata info FILE tells what it is good for, strata events FILE lists its events; samples come from the provider \
-         Microsoft-DotNETCore-SampleProfiler",
+        format_args!(
+            "strata info {file} tells what it is good for, strata events {file} lists its events; samples come from the \
+             provider Microsoft-DotNETCore-SampleProfiler",
+            file = typed(&input.file)
+        ),
     )
 }

@@ -4,8 +4,6 @@
 
 mod args;
 mod convert;
-mod convert_nettrace;
-mod convert_selection;
 mod durations;
 mod events;
 mod failure;

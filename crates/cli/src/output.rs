@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -12,7 +12,11 @@ use strata_profile::Profile;
 /// The format that a file name asks for.
 pub(crate) fn format(path: &Path) -> Result<(Format, Compression), Failure> {
     Format::from_extension(path).map_err(|error| {
-        Failure::bad_arguments(error, "a folder name ending in .strata keeps the recording itself (strata record -o)")
+        Failure::bad_arguments(
+            error,
+            "each may be followed by .gz; strata convert also writes .nettrace, and strata record keeps the recording itself \
+             in a folder whose name ends in .strata",
+        )
     })
 }
 
@@ -42,8 +46,8 @@ impl From<Failure> for Unwritten {
     }
 }
 
-/// Writes a file beside its place and moves it there, so that no half file is ever seen. What is there and is no file of its
-/// own (a device, a pipe, a link) is written into.
+/// Writes a file beside its place, or beside what a link there leads to, and moves it there, so that no half file is ever seen.
+/// What is there and is no file (a device, a pipe) is written into.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     replace_unless(path, |out| Ok(write(out)?))
 }
@@ -53,12 +57,17 @@ pub(crate) fn replace_unless<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>,
 ) -> Result<T, Failure> {
-    let is_other = fs::symlink_metadata(path).is_ok_and(|there| {
-        // A link that someone else put there, as anyone can in /tmp, must not lead us to other files.
-        let is_foreign_link = there.is_symlink() && there.uid() != rustix::process::geteuid().as_raw();
-        !there.is_file() && !is_foreign_link
-    });
-    let written = if is_other { write_into(path, write) } else { write_beside(path, write) };
+    let written = match fs::symlink_metadata(path) {
+        Ok(there) if !there.is_file() && !there.is_symlink() => write_into(path, write),
+        // A link that someone else put there, as anyone can in /tmp, must not lead us to other files: it is replaced.
+        Ok(there) if there.is_symlink() && there.uid() == rustix::process::geteuid().as_raw() => {
+            match fs::canonicalize(path) {
+                Ok(behind) if behind.is_file() => write_beside(&behind, write),
+                _ => write_into(path, write),
+            }
+        }
+        _ => write_beside(path, write),
+    };
     written.map_err(|unwritten| match unwritten {
         Unwritten::Io(error) => Failure::cannot_write(path, &error),
         Unwritten::Failure(failure) => failure,
@@ -66,10 +75,45 @@ pub(crate) fn replace_unless<T>(
 }
 
 fn write_into<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
-    let mut out = BufWriter::new(OpenOptions::new().write(true).create(true).truncate(true).open(path)?);
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    let mut out = BufWriter::new(Emptied { file, is_empty: false });
     let value = write(&mut out)?;
     out.flush()?;
+    out.get_mut().empty()?;
     Ok(value)
+}
+
+/// A file that keeps what was there until something else is written.
+struct Emptied {
+    file: File,
+    is_empty: bool,
+}
+
+impl Emptied {
+    fn empty(&mut self) -> io::Result<()> {
+        // A device or a pipe has nothing to lose.
+        if !std::mem::replace(&mut self.is_empty, true) && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Emptied {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.empty()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Whether both lead to one file.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let places = [one, other].map(|path| fs::metadata(path).map(|there| (there.dev(), there.ino(), there.is_file())));
+    matches!(places, [Ok((device, inode, true)), Ok(same)] if same == (device, inode, true))
 }
 
 fn write_beside<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
@@ -85,6 +129,10 @@ fn write_beside<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, 
         }
         opened => opened?,
     };
+    if let Ok(there) = fs::metadata(path) {
+        // Who may read what was there may read what comes in its place, and no one else.
+        file.set_permissions(there.permissions())?;
+    }
     let mut out = BufWriter::new(file);
     let written = write(&mut out).and_then(|value| {
         out.flush()?;

@@ -14,8 +14,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// Tells progress.
 pub(crate) struct StatusLine {
-    live: bool,
-    shown: bool,
+    line: LiveLine,
     last: Instant,
     counts: Counts,
 }
@@ -31,7 +30,7 @@ pub(crate) enum Counts {
 
 impl StatusLine {
     pub(crate) fn new(counts: Counts) -> Self {
-        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now(), counts }
+        Self { line: LiveLine::new(), last: Instant::now(), counts }
     }
 
     pub(crate) fn take(&mut self, progress: &Progress) {
@@ -68,37 +67,27 @@ impl StatusLine {
 
     /// A line that stays.
     pub(crate) fn say(&mut self, line: &str) {
-        self.clear();
+        self.line.clear();
         say(&visible(line));
     }
 
     fn count(&mut self, before: &str, status: &Status) {
-        let every = if self.live { LIVE_EVERY } else { PLAIN_EVERY };
+        let every = if self.line.live { LIVE_EVERY } else { PLAIN_EVERY };
         if self.last.elapsed() < every {
             return;
         }
         self.last = Instant::now();
         let line = format!("{before}{}", describe(status));
-        if !self.live {
-            say(&line);
-            return;
-        }
-        self.clear();
-        self.shown = true;
-        let _ = io::stderr().write_all(line.as_bytes());
-    }
-
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = io::stderr().write_all(CLEAR);
+        match self.line.live {
+            true => self.line.show(&line),
+            false => say(&line),
         }
     }
 }
 
-/// Tells at a terminal how far the reading of something large has come.
+/// Tells at a terminal how far the reading of something large has come. Data that goes to a terminal has no such line in it.
 pub(crate) struct ReadingLine {
-    live: bool,
-    shown: bool,
+    line: LiveLine,
     last: Instant,
     whole: Option<u64>,
 }
@@ -106,29 +95,52 @@ pub(crate) struct ReadingLine {
 impl ReadingLine {
     /// Of so many bytes, where that is known.
     pub(crate) fn new(whole: Option<u64>) -> Self {
-        Self { live: io::stderr().is_terminal(), shown: false, last: Instant::now(), whole }
+        let mut line = LiveLine::new();
+        line.live &= !io::stdout().is_terminal();
+        Self { line, last: Instant::now(), whole }
     }
 
     pub(crate) fn reached(&mut self, count: u64) {
-        if !self.live || self.last.elapsed() < LIVE_EVERY {
+        if !self.line.live || self.last.elapsed() < LIVE_EVERY {
             return;
         }
         self.last = Instant::now();
         let of_all = self.whole.map(|whole| format!(" of {}", bytes(whole))).unwrap_or_default();
-        self.clear();
-        self.shown = true;
-        let _ = io::stderr().write_all(format!("reading: {}{of_all}", bytes(count)).as_bytes());
+        self.line.show(&format!("reading: {}{of_all}", bytes(count)));
+    }
+}
+
+/// A line at a terminal that the next one replaces, and that goes away with this.
+struct LiveLine {
+    /// Whether there is a terminal.
+    live: bool,
+    shown: bool,
+}
+
+impl LiveLine {
+    fn new() -> Self {
+        Self { live: io::stderr().is_terminal(), shown: false }
     }
 
-    pub(crate) fn clear(&mut self) {
+    fn show(&mut self, line: &str) {
+        self.clear();
+        self.shown = true;
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+
+    fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
-            let _ = io::stderr().write_all(CLEAR);
+            // Back to the line's start, and everything on it away.
+            let _ = io::stderr().write_all(b"\r\x1b[2K");
         }
     }
 }
 
-/// Back to the line's start, and everything on it away.
-const CLEAR: &[u8] = b"\r\x1b[2K";
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
 
 /// Counts in one line.
 pub(crate) fn describe(status: &Status) -> String {

@@ -29,4 +29,4 @@ pub use percent::percent;
 pub use recursion::Folded;
 pub use sources::Sources;
 pub use tree::{CallTree, Children, Node, NodeId, Place, Weight};
-pub use visible::visible;
+pub use visible::{is_active, visible};

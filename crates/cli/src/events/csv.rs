@@ -2,27 +2,30 @@
 
 use super::{Stacks, Told, json};
 use std::io::{self, Write};
+use strata_digest::visible;
 
-/// The names of the columns.
+/// The names of the columns. Only traces of whole machines tell the process of an event.
 pub(super) fn header(out: &mut dyn Write, stacks: Stacks) -> io::Result<()> {
     let stack = if stacks == Stacks::Shown { ",stack" } else { "" };
-    write!(out, "time_ns,thread,provider,event,id,version,fields,payload_problem{stack}\r\n")
+    write!(out, "time_ns,process,thread,provider,event,id,version,fields,payload_problem,payload{stack}\r\n")
 }
 
-/// One event; its fields are a JSON object, its stack addresses with spaces between.
+/// One event; its fields are a JSON object, its payload hexadecimal digits where the fields are not all of it, its stack addresses with spaces between.
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
     let Told { event, time_ns, stacks } = told;
-    let metadata = event.metadata;
+    let (metadata, misfit) = (event.metadata, json::misfit(event));
     write!(
         out,
-        "{time_ns},{},{},{},{},{},{},{}",
+        "{time_ns},{},{},{},{},{},{},{},{},{}",
+        event.process_id().map(|process| process.to_string()).unwrap_or_default(),
         event.header.thread,
-        quoted(&metadata.provider),
-        quoted(&metadata.display_name()),
+        quoted(&visible(&metadata.provider)),
+        quoted(&visible(&metadata.display_name())),
         metadata.event_id,
-        metadata.version,
+        event.version(),
         quoted(&json::fields(event).map_err(io::Error::from)?),
-        json::misfit(event).map_or("", |(problem, _)| problem),
+        misfit.map_or("", |(problem, _)| problem),
+        misfit.map(|_| json::hexadecimal(event.payload)).unwrap_or_default(),
     )?;
     if *stacks == Stacks::Shown {
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());

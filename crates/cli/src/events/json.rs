@@ -3,18 +3,36 @@
 use super::{Stacks, Told};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use std::cell::RefCell;
 use std::io::{self, Write};
-use strata_nettrace::{Event, FieldsOfPayload, Fit, Value};
+use strata_digest::is_active;
+use strata_nettrace::{Event, FieldsOfPayload, Fit, Label, Labels, Value};
 
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Line(told)).map_err(io::Error::from)?;
+    Line(told).serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Inert)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
 /// The fields of an event as a JSON object.
 pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<String> {
-    serde_json::to_string(&OfFields(RefCell::new(event.fields())))
+    let mut text = Vec::new();
+    OfFields(event.fields()).serialize(&mut serde_json::Serializer::with_formatter(&mut text, Inert))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Escapes what JSON may leave as it is and a terminal would obey.
+struct Inert;
+
+impl serde_json::ser::Formatter for Inert {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut plain = fragment;
+        while let Some((at, letter)) = plain.char_indices().find(|(_, letter)| is_active(*letter)) {
+            let (before, after) = plain.split_at(at);
+            out.write_all(before.as_bytes())?;
+            write!(out, "\\u{:04x}", u32::from(letter))?;
+            plain = &after[letter.len_utf8()..];
+        }
+        out.write_all(plain.as_bytes())
+    }
 }
 
 /// Bytes as hexadecimal digits.
@@ -44,20 +62,29 @@ impl Serialize for Line<'_> {
         if header.capture_thread != header.thread {
             line.serialize_entry("written_by_thread", &header.capture_thread)?;
         }
+        if let Some(process) = event.process_id() {
+            line.serialize_entry("process", &process)?;
+        }
+        if let Some(name) = event.thread_name() {
+            line.serialize_entry("thread_name", name)?;
+        }
         line.serialize_entry("provider", &metadata.provider)?;
         line.serialize_entry("event", &metadata.display_name())?;
         line.serialize_entry("id", &metadata.event_id)?;
-        line.serialize_entry("version", &metadata.version)?;
-        line.serialize_entry("opcode", &metadata.opcode())?;
-        line.serialize_entry("level", &metadata.level)?;
-        line.serialize_entry("keywords", &metadata.keywords)?;
+        line.serialize_entry("version", &event.version())?;
+        line.serialize_entry("opcode", &event.opcode())?;
+        line.serialize_entry("level", &event.level())?;
+        line.serialize_entry("keywords", &event.keywords())?;
         if let Some(activity) = header.activity() {
             line.serialize_entry("activity", &activity.to_string())?;
         }
         if let Some(activity) = header.related_activity() {
             line.serialize_entry("related_activity", &activity.to_string())?;
         }
-        line.serialize_entry("fields", &OfFields(RefCell::new(event.fields())))?;
+        if !event.labels().is_empty() {
+            line.serialize_entry("labels", &OfLabels(event.labels()))?;
+        }
+        line.serialize_entry("fields", &OfFields(event.fields()))?;
         if let Some((problem, at)) = misfit(event) {
             line.serialize_entry("payload_problem", problem)?;
             line.serialize_entry("payload_problem_at", &at)?;
@@ -72,13 +99,32 @@ impl Serialize for Line<'_> {
     }
 }
 
-/// Fields are read as they are written; serialising takes a shared reference.
-struct OfFields<'a>(RefCell<FieldsOfPayload<'a>>);
+/// What an event has beside its payload. What labels overrule, and activities, are told as the event's own.
+struct OfLabels<'a>(Labels<'a>);
+
+impl Serialize for OfLabels<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for label in self.0.iter() {
+            match label {
+                Label::TraceId(id) => map.serialize_entry("trace_id", &hexadecimal(&id))?,
+                Label::SpanId(id) => map.serialize_entry("span_id", &format!("{id:016x}"))?,
+                Label::Text(key, text) => map.serialize_entry(&key, &text)?,
+                Label::Number(key, number) => map.serialize_entry(&key, &number)?,
+                _ => {}
+            }
+        }
+        map.end()
+    }
+}
+
+/// Fields are read as they are written.
+struct OfFields<'a>(FieldsOfPayload<'a>);
 
 impl Serialize for OfFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.borrow_mut().by_ref() {
+        for (name, value) in self.0.clone() {
             map.serialize_entry(name, &OfValue(value))?;
         }
         map.end()

@@ -1,18 +1,14 @@
 //! `strata events`.
 
 mod csv;
-mod filter;
 mod json;
 mod text;
 
 use crate::args::EventsArguments;
 use crate::failure::{Failure, to_stdout};
-use crate::say::{say, typed};
-use crate::trace::{self, Flow};
-use filter::Filter;
+use crate::trace::{self, Flow, Kept, Selection};
 use std::io::{self, Write};
 use std::process::ExitCode;
-use strata_digest::visible;
 use strata_nettrace::order::TimeOrder;
 use strata_nettrace::{Event, Item, TraceInfo};
 
@@ -40,53 +36,37 @@ struct Told<'a, 'e> {
 }
 
 pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {
-    let mut filter = Filter::new(arguments);
+    let path = &arguments.file;
+    Selection::check(&arguments.wanted)?;
+    let mut selection = Selection::new(&arguments.wanted);
     let mut read = Ok(None);
+    let mut counts = None;
     let written = to_stdout(|out| {
         let mut writer = Writer::begin(arguments, out)?;
         let mut order = TimeOrder::new();
-        read = trace::read(&arguments.file, |item| {
-            if let Item::Trace(trace) = &item {
-                writer.trace = Some(trace.clone());
-            }
-            if !matches!(&item, Item::Event(event) if !filter.matches(event, writer.trace.as_ref())) {
-                order.push(item, &mut |item| writer.take(&item));
+        read = trace::read_until(path, |item| {
+            let kept = selection.take(&item);
+            let mut write = |item: Item<'_>| writer.take(&item);
+            match &item {
+                Item::Event(_) if kept == Kept::Wanted => order.push(item, &mut write),
+                Item::Event(event) if event.header.sorted => order.reached(event.header.time, &mut write),
+                Item::Event(_) => {}
+                _ => order.push(item, &mut write),
             }
             writer.flow()
         });
-        if !matches!(read, Ok(None)) {
-            order.finish(&mut |item| writer.take(&item));
+        if matches!(read, Ok(Some(_))) {
+            counts = Some(order.finish(&mut |item| writer.take(&item)));
         }
         writer.failed.map_or(Ok(()), Err)
     })?;
-    if let Some(summary) = read? {
-        trace::warn(&arguments.file, &summary);
-        for provider in filter.never_seen() {
-            say(&format!(
-                "strata: warning: no event is of a provider {}; there are: {}",
-                visible(&provider),
-                filter.providers()
-            ));
-        }
-        if filter.matched() == 0 {
-            return Err(nothing(arguments, summary.events));
-        }
+    // One that had enough, as a limit or a reader that went away has, says nothing of the rest.
+    if let Some(whole) = read? {
+        whole.warn(path);
+        counts.into_iter().for_each(|counts| trace::warn_of_order(path, counts));
+        selection.judge(path)?;
     }
     Ok(written)
-}
-
-fn nothing(arguments: &EventsArguments, events: u64) -> Failure {
-    let file = typed(&arguments.file);
-    match events {
-        0 => Failure::nothing_to_show(
-            format_args!("{} has no event", arguments.file.display()),
-            format_args!("strata info {file} tells what is in it"),
-        ),
-        _ => Failure::nothing_to_show(
-            format_args!("none of the {events} events of {} was asked for", arguments.file.display()),
-            format_args!("strata info {file} lists providers, events and threads"),
-        ),
-    }
 }
 
 /// Writes events one after the other.
@@ -115,18 +95,20 @@ impl<'w> Writer<'w> {
     }
 
     fn take(&mut self, item: &Item<'_>) {
-        let (Item::Event(event), Some(trace)) = (item, &self.trace) else { return };
-        if self.flow() == Flow::Enough {
-            return;
+        match (item, &self.trace) {
+            (Item::Trace(trace), _) => self.trace = Some(*trace),
+            (Item::Event(event), Some(trace)) if self.flow() == Flow::GoOn => {
+                let told = Told { event, time_ns: trace.since_start_ns(event.header.time), stacks: self.stacks };
+                let written = match self.form {
+                    Form::Text => text::write(self.out, &told),
+                    Form::Json => json::write(self.out, &told),
+                    Form::Csv => csv::write(self.out, &told),
+                };
+                self.left -= 1;
+                self.failed = written.err();
+            }
+            _ => {}
         }
-        let told = Told { event, time_ns: trace.since_start_ns(event.header.time), stacks: self.stacks };
-        let written = match self.form {
-            Form::Text => text::write(self.out, &told),
-            Form::Json => json::write(self.out, &told),
-            Form::Csv => csv::write(self.out, &told),
-        };
-        self.left -= 1;
-        self.failed = written.err();
     }
 
     /// Whether more is wanted: a reader that went away wants nothing.

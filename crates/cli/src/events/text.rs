@@ -15,9 +15,13 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> 
     let sign = if *time_ns < 0 { "-" } else { "" };
     let microseconds = time_ns.unsigned_abs() / 1000;
     let time = format!("{sign}{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000);
+    let thread = match event.process_id() {
+        // Only traces of whole machines tell the process.
+        Some(process) => format!("{process}:{}", event.header.thread),
+        None => event.header.thread.to_string(),
+    };
     let mut line = format!(
-        "{time:>13} {:>8} {}/{}",
-        event.header.thread,
+        "{time:>13} {thread:>8} {}/{}",
         visible(&event.metadata.provider),
         visible(&event.metadata.display_name())
     );
@@ -29,9 +33,11 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> 
     let payload = fields.bytes();
     let note = match fields.fit() {
         Fit::Whole => String::new(),
-        Fit::Longer { at } => format!(" (+{})", hexadecimal(payload.get(at..).unwrap_or_default())),
-        Fit::Short { at } => format!(" (no field fits at byte {at} of {})", hexadecimal(payload)),
-        Fit::Opaque => format!(" ({})", hexadecimal(payload)),
+        Fit::Longer { at } => {
+            format!(" (longer than described: {})", hexadecimal(payload.get(at..).unwrap_or_default()))
+        }
+        Fit::Short { at } => format!(" (shorter than described, from byte {at} on: {})", hexadecimal(payload)),
+        Fit::Opaque => format!(" (not described: {})", hexadecimal(payload)),
     };
     line.push_str(&note);
     writeln!(out, "{line}")?;

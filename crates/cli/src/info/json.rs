@@ -76,7 +76,7 @@ fn loss(info: &Info<'_>) -> Value {
             json!({ "thread": thread.capture_thread, "events": thread.lost, "places": thread.gaps, "places_of_unknown_size": thread.unknown })
         })
         .collect();
-    json!({ "events": loss.lost, "places_of_unknown_size": loss.unknown, "threads": threads })
+    json!({ "events": loss.lost, "places_of_unknown_size": loss.unknown, "threads": threads, "threads_not_followed": loss.forgotten_threads })
 }
 
 fn end(end: &StreamEnd) -> Value {

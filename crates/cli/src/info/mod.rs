@@ -6,7 +6,7 @@ mod uses;
 
 use crate::args::InfoArguments;
 use crate::failure::{Failure, to_stdout};
-use crate::trace::{self, Flow};
+use crate::trace;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use strata_nettrace::survey::{About, Kind, Survey};
 /// What a trace holds.
 struct Info<'a> {
     path: &'a Path,
-    summary: Summary,
+    summary: &'a Summary,
     about: About,
     /// Most events first.
     kinds: Vec<Kind>,
@@ -26,20 +26,16 @@ struct Info<'a> {
 
 pub(crate) fn run(arguments: &InfoArguments) -> Result<ExitCode, Failure> {
     let mut survey = Survey::default();
-    let summary = trace::read(&arguments.file, |item| {
-        survey.take(&item);
-        Flow::GoOn
-    })?;
-    let Some(summary) = summary else { return Ok(ExitCode::SUCCESS) };
+    let whole = trace::read(&arguments.file, |item| survey.take(&item))?;
     let mut kinds = survey.kinds().to_vec();
     kinds.sort_by(|one, other| other.events.cmp(&one.events).then_with(|| one.event_id.cmp(&other.event_id)));
     let (about, threads) = (survey.about().clone(), survey.threads());
-    let info = Info { path: &arguments.file, summary, about, kinds, threads };
+    let info = Info { path: &arguments.file, summary: &whole.summary, about, kinds, threads };
     let written = to_stdout(|out| match arguments.json {
         true => json::write(out, &info),
         false => out.write_all(text::text(&info).as_bytes()),
     })?;
-    trace::warn(&arguments.file, &info.summary);
+    whole.warn(&arguments.file);
     Ok(written)
 }
 

@@ -2,12 +2,17 @@
 
 use super::{Info, uses};
 use crate::say::typed;
+use crate::trace::called;
 use std::fmt::Write as _;
+use std::path::Path;
 use strata_digest::{percent, visible};
 use strata_nettrace::{PointerSize, StreamEnd, UtcTime};
 
 /// Rows of a table beyond which the rest is summed up.
 const ROWS: usize = 40;
+
+/// Threads whose losses are told in one line.
+const LOSSES: usize = 10;
 
 pub(super) fn text(info: &Info<'_>) -> String {
     let mut out = String::new();
@@ -18,7 +23,9 @@ pub(super) fn text(info: &Info<'_>) -> String {
     threads(&mut out, info);
     out.push_str("\nwhat it can be used for\n");
     for entry in uses::of(info) {
-        let how = entry.how.replace("FILE", &typed(info.path));
+        // What came from a pipe is gone.
+        let file = if info.path == Path::new("-") { "FILE".to_owned() } else { typed(info.path) };
+        let how = entry.how.replace("FILE", &file);
         let _ = writeln!(out, "  {:<13} {:>10}  {how}", entry.what, entry.events);
     }
     out
@@ -27,7 +34,7 @@ pub(super) fn text(info: &Info<'_>) -> String {
 fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
     let (about, summary) = (&info.about, &info.summary);
     let version = summary.trace.as_ref().map(|trace| format!(", nettrace {}", trace.version)).unwrap_or_default();
-    let mut facts = vec![("trace", format!("{}, {} bytes{version}", info.path.display(), summary.bytes))];
+    let mut facts = vec![("trace", format!("{}, {} bytes{version}", called(info.path), summary.bytes))];
     let runtime = match (&about.runtime, &about.runtime_path) {
         (Some(version), Some(path)) if !path.is_empty() => format!(".NET {version} ({path})"),
         (Some(version), _) => format!(".NET {version}"),
@@ -80,8 +87,15 @@ fn lost(info: &Info<'_>) -> String {
     if loss.lost == 0 && loss.unknown == 0 {
         return "0 events".to_owned();
     }
-    let threads: Vec<String> =
-        loss.threads.iter().map(|thread| format!("thread {} lost {}", thread.capture_thread, thread.lost)).collect();
+    let of_threads = loss.threads.iter().take(LOSSES);
+    let mut threads: Vec<String> =
+        of_threads.map(|thread| format!("thread {} lost {}", thread.capture_thread, thread.lost)).collect();
+    if loss.threads.len() > LOSSES {
+        threads.push(format!("{} more threads: --json lists them", loss.threads.len() - LOSSES));
+    }
+    if loss.forgotten_threads > 0 {
+        threads.push(format!("{} threads are not followed, there were too many at once", loss.forgotten_threads));
+    }
     let unknown =
         if loss.unknown > 0 { format!(", and {} times an unknown number", loss.unknown) } else { String::new() };
     format!("{} events{unknown}: {}", loss.lost, threads.join(", "))

@@ -36,7 +36,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             how: either(
                 samples,
                 "strata report FILE",
-                "no samples: the provider Microsoft-DotNETCore-SampleProfiler was not on",
+                "none: the provider Microsoft-DotNETCore-SampleProfiler gives samples",
             ),
         },
         Use {
@@ -45,7 +45,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             how: either(
                 names,
                 "used by strata report",
-                "no methods: the list at the end is missing, so frames stay addresses; stop the session in an orderly way",
+                "none, so frames stay addresses: the list of methods comes at the end of a session that is stopped and not killed",
             ),
         },
         Use {
@@ -54,7 +54,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             how: either(
                 collections,
                 "strata events FILE --name GCStart",
-                "no GC events: Microsoft-Windows-DotNETRuntime was on without keyword 0x1",
+                "no collection happened, or keyword 0x1 of Microsoft-Windows-DotNETRuntime was off",
             ),
         },
         Use {
@@ -63,7 +63,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             how: either(
                 allocations,
                 "strata events FILE --name GCAllocationTick --name AllocationSampled",
-                "no allocation samples: keyword 0x1 at level 5, or 0x80000000000 from .NET 10 on",
+                "none: keyword 0x1 at level 5 gives samples, or 0x80000000000 from .NET 10 on",
             ),
         },
         Use {
@@ -90,7 +90,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             how: either(
                 counters,
                 "strata events FILE --name EventCounters --json",
-                "no counters: System.Runtime with EventCounterIntervalSec=1 gives them",
+                "none: System.Runtime with EventCounterIntervalSec=1 gives them",
             ),
         },
     ]

@@ -118,6 +118,11 @@ impl TimeOrder {
         }
     }
 
+    /// Hands on what is not later than `time`: for callers that leave out a sorted event of that time, which would have done so.
+    pub fn reached(&mut self, time: u64, sink: &mut impl FnMut(Item<'_>)) {
+        self.release(time, usize::MAX, sink);
+    }
+
     /// Hands on everything that waits: for a live view whose source went quiet, since the last events of a stream wait for
     /// others that may never come. Should earlier ones come after all, they are counted as out of order.
     pub fn flush(&mut self, sink: &mut impl FnMut(Item<'_>)) {
