@@ -84,8 +84,8 @@ impl TimeOrder {
         Self::with_limit(DEFAULT_LIMIT)
     }
 
-    /// Lets so many bytes of events wait. Beside them are kept the definitions of these events, and
-    /// what the stream says of their threads.
+    /// Lets so many bytes of events wait, with their stacks and what the stream says of their threads. Beside them are kept
+    /// the definitions of these events.
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             queue: Queue::default(),
@@ -144,7 +144,8 @@ impl TimeOrder {
         // As many bytes as it can take at most.
         let stack = event.stack.map_or(0, |stack| stack.as_bytes().len());
         let labels = event.header.labels.as_bytes().len();
-        let needed = event.payload.len().saturating_add(stack).saturating_add(labels);
+        let thread = event.header.thread_info.map_or(0, Shared::bytes_of);
+        let needed = event.payload.len().saturating_add(stack).saturating_add(labels).saturating_add(thread);
         if !self.has_room(needed) {
             self.make_room(needed, sink);
             if !self.has_room(needed) {
@@ -168,7 +169,7 @@ impl TimeOrder {
     fn make_room(&mut self, bytes: usize, sink: &mut impl FnMut(Item<'_>)) {
         while !self.has_room(bytes) {
             if self.queue.len() == 0 {
-                return self.shared.forget_stacks();
+                return self.shared.forget();
             }
             if !self.queue.give_back(2) {
                 self.counts.early = self.counts.early.saturating_add(1);
