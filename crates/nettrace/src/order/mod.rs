@@ -45,7 +45,8 @@ const GUIDS: usize = 32;
 /// # }
 /// ```
 ///
-/// - Every event handed on says that it is sorted, which in this order is true.
+/// - An event handed on says that it is sorted, which in this order is true, unless a later one went before it: those that
+///   [`OrderCounts::out_of_order`] counts are not marked.
 /// - An [`Item::Gap`] comes directly before the event or sequence point that shows it. An [`Item::Problem`] tells of a place
 ///   in the stream and not of a time: it is handed on at once.
 /// - Events that wait are copied, into memory that is used again and again. It is limited: when the limit is reached, those
@@ -57,7 +58,7 @@ pub struct TimeOrder {
     shared: Shared,
     limit: usize,
     /// Latest time handed on.
-    reached: u64,
+    latest: u64,
     counts: OrderCounts,
 }
 
@@ -91,7 +92,7 @@ impl TimeOrder {
             queue: Queue::default(),
             shared: Shared::default(),
             limit: bytes,
-            reached: 0,
+            latest: 0,
             counts: OrderCounts::default(),
         }
     }
@@ -116,6 +117,12 @@ impl TimeOrder {
             }
             Item::Trace(_) | Item::Problem(_) => sink(item),
         }
+    }
+
+    /// Says that no event earlier than `time` (ticks of the stream's clock) will come any more, and hands on what waits and is
+    /// not later: for callers that leave out events, since a sorted one that is left out makes the same promise.
+    pub fn reached(&mut self, time: u64, sink: &mut impl FnMut(Item<'_>)) {
+        self.release(time, usize::MAX, sink);
     }
 
     /// Hands on everything that waits: for a live view whose source went quiet, since the last events of a stream wait for
@@ -184,31 +191,33 @@ impl TimeOrder {
         if self.queue.len() == 0 {
             return;
         }
-        let Self { queue, shared, reached, counts, .. } = self;
+        let Self { queue, shared, latest, counts, .. } = self;
         queue.release(time, most, |time, held, arena| match held {
             Held::Event(event) => {
-                counts.event(time, reached);
-                event.lend(time, arena, shared, |event| sink(Item::Event(event)));
+                let sorted = counts.event(time, latest);
+                event.lend((time, sorted), arena, shared, |event| sink(Item::Event(event)));
             }
             Held::Gap(gap) => sink(Item::Gap(*gap)),
         });
     }
 
     fn hand_on(&mut self, event: Event<'_>, sink: &mut impl FnMut(Item<'_>)) {
-        self.counts.event(event.header.time, &mut self.reached);
-        let header = EventHeader { sorted: true, ..*event.header };
+        let sorted = self.counts.event(event.header.time, &mut self.latest);
+        let header = EventHeader { sorted, ..*event.header };
         sink(Item::Event(Event { header: &header, ..event }));
     }
 }
 
 impl OrderCounts {
-    /// An event of this time is handed on.
+    /// An event of this time is handed on; says whether no later one was before it.
     #[inline]
-    fn event(&mut self, time: u64, reached: &mut u64) {
-        if time < *reached {
-            self.out_of_order = self.out_of_order.saturating_add(1);
+    fn event(&mut self, time: u64, latest: &mut u64) -> bool {
+        let in_order = time >= *latest;
+        if in_order {
+            *latest = time;
         } else {
-            *reached = time;
+            self.out_of_order = self.out_of_order.saturating_add(1);
         }
+        in_order
     }
 }
