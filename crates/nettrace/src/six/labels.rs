@@ -205,24 +205,27 @@ impl LabelTable {
             let id = first_id.checked_add(index).ok_or((Damage::BadSize, start))?;
             if id == 0 {
                 problem(ProblemKind::ReservedLabels, start, 0);
-            } else {
-                self.define(id, Place { start: base.saturating_add(start), bytes });
+            } else if !self.define(id, Place { start: base.saturating_add(start), bytes }) {
+                problem(ProblemKind::DuplicateLabels, start, id.into());
             }
         }
         Ok(())
     }
 
-    fn define(&mut self, id: u32, place: Place) {
+    /// Adds a list, in the place of one with its id if there is one; says whether there was none.
+    fn define(&mut self, id: u32, place: Place) -> bool {
         if self.run.is_empty() {
             self.first_id = id;
         }
         let in_run = id.wrapping_sub(self.first_id) as usize;
         if in_run == self.run.len() {
             self.run.push(place);
+            self.strays.remove(&id).is_none()
         } else if let Some(defined) = self.run.get_mut(in_run) {
             *defined = place;
+            false
         } else {
-            self.strays.insert(id, place);
+            self.strays.insert(id, place).is_none()
         }
     }
 }
