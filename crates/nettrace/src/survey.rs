@@ -8,9 +8,6 @@ use crate::event::{Event, Item};
 use crate::metadata::Metadata;
 use crate::runtime::{Known, RuntimeEvent, RuntimeVersion};
 
-/// Provider of the event that tells of the traced process.
-const PROCESS_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
-
 /// Threads counted one by one. A process rarely has thousands; a hostile stream has one for each event.
 const MAX_THREADS: usize = 100_000;
 
@@ -108,8 +105,7 @@ impl Survey {
             }
         };
         self.last = Some((id, index));
-        if matches!(event.metadata.known, Some(Known::Information(_))) || *event.metadata.provider == *PROCESS_PROVIDER
-        {
+        if matches!(event.metadata.known, Some(Known::Information(_) | Known::Process)) {
             self.about.read(event);
         }
         index
@@ -166,19 +162,18 @@ impl Survey {
 impl About {
     /// Reads the few events that tell of the process. They are never like the event before them: each comes once or twice.
     fn read(&mut self, event: &Event<'_>) {
-        if let Ok(Some(RuntimeEvent::Information(_, information))) = RuntimeEvent::decode(event) {
-            self.runtime = Some(information.version);
-            self.runtime_path = Some(information.runtime_path.to_string());
-            self.command_line.get_or_insert_with(|| information.command_line.to_string());
-            return;
-        }
-        for (name, value) in event.fields() {
-            match name {
-                "CommandLine" => self.command_line = Some(value.to_string()),
-                "OSInformation" => self.operating_system = Some(value.to_string()),
-                "ArchInformation" => self.architecture = Some(value.to_string()),
-                _ => {}
+        match RuntimeEvent::decode(event) {
+            Ok(Some(RuntimeEvent::Information(_, information))) => {
+                self.runtime = Some(information.version);
+                self.runtime_path = Some(information.runtime_path.to_string());
+                self.command_line.get_or_insert_with(|| information.command_line.to_string());
             }
+            Ok(Some(RuntimeEvent::Process(process))) => {
+                self.command_line = Some(process.command_line.to_string());
+                self.operating_system = process.system.map(|system| system.to_string());
+                self.architecture = process.architecture.map(|architecture| architecture.to_string());
+            }
+            _ => {}
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What a stream holds, counted.
 
 use strata_nettrace::Decoder;
-use strata_nettrace::survey::Survey;
-use strata_testkit::nettrace::{Blob, Blobs, Definition};
+use strata_nettrace::runtime::STREAM_PROVIDER;
+use strata_nettrace::survey::{About, Kind, Survey};
+use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
 use strata_testkit::nettrace6;
 
 use crate::seen::{event, prelude};
@@ -17,20 +18,18 @@ fn survey(bytes: &[u8]) -> Survey {
 
 /// The kinds as text, and how many events each has.
 fn kinds(survey: &Survey) -> Vec<(String, u64)> {
-    let kind = |kind: &strata_nettrace::survey::Kind| {
-        (format!("{}/{}/{}", kind.provider, kind.event_id, kind.name), kind.events)
-    };
+    let kind = |kind: &Kind| (format!("{}/{}/{}", kind.provider, kind.event_id, kind.name), kind.events);
     survey.kinds().iter().map(kind).collect()
 }
 
 #[test]
 fn an_id_that_gets_another_meaning_is_another_kind() {
-    use nettrace6::{Row, Rows, Stream, Thread};
+    use nettrace6::{Row, Rows, Thread};
     let row = |sequence| Row { metadata: 1, sequence, capture_thread: 1, thread: 1, ..Row::default() };
     let define = |provider: &str| nettrace6::Definition::new(1, provider, 10, "Name");
     let rows = |first| Rows::compressed().with(row(first)).with(row(first + 1));
     // Bit 1 of a sequence point forgets definitions.
-    let stream = Stream::with_trace()
+    let stream = nettrace6::Stream::with_trace()
         .threads(&[Thread::new(1)])
         .metadata(&[define("A")])
         .events(&rows(1))
@@ -64,4 +63,20 @@ fn threads_beyond_a_limit_are_counted_together() {
     assert_eq!(survey.events_of_other_threads(), 4_001);
     let threads = survey.threads();
     assert_eq!((threads.len(), threads.get(&3), threads.get(&100_000)), (100_000, Some(&2), None));
+}
+
+#[test]
+fn what_the_process_says_of_itself() {
+    let about = |texts: &[&str]| {
+        let payload = texts.iter().flat_map(|text| utf16(text)).collect();
+        let stream = Stream::with_trace().metadata(&[Definition::native(1, STREAM_PROVIDER, 1, 1)]);
+        let about = survey(&stream.events(&Blobs::compressed().with(Blob { payload, ..event(1, 1, 0) })).end());
+        let About { command_line, operating_system, architecture, .. } = about.about().clone();
+        [command_line, operating_system, architecture]
+    };
+    let texts = |texts: [Option<&str>; 3]| texts.map(|text| text.map(str::to_owned));
+    assert_eq!(about(&["dotnet a.dll", "Linux", "x64"]), texts([Some("dotnet a.dll"), Some("Linux"), Some("x64")]));
+    // Before .NET 5 there was the command line alone.
+    assert_eq!(about(&["dotnet a.dll"]), texts([Some("dotnet a.dll"), None, None]));
+    assert_eq!(about(&[]), texts([None, None, None]));
 }
