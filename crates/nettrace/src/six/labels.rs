@@ -63,7 +63,7 @@ impl<'a> Label<'a> {
             3 => Self::TraceId(*cursor.array()?),
             4 => Self::SpanId(cursor.u64()?),
             5 => Self::Text(read_text(cursor)?, read_text(cursor)?),
-            6 => Self::Number(read_text(cursor)?, read_zigzag(cursor)?),
+            6 => Self::Number(read_text(cursor)?, cursor.vari64()?),
             7 => Self::Opcode(cursor.u8()?),
             8 => Self::Keywords(cursor.u64()?),
             9 => Self::Level(cursor.u8()?),
@@ -72,12 +72,6 @@ impl<'a> Label<'a> {
         };
         Ok((label, kind & LAST != 0))
     }
-}
-
-/// A signed number: 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
-fn read_zigzag(cursor: &mut Cursor<'_>) -> Result<i64, Damage> {
-    let value = cursor.varu64()?;
-    Ok((value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg())
 }
 
 /// The labels of one event.

@@ -88,10 +88,7 @@ impl<'a> Reader<'a> {
             FieldType::Text => Value::Utf16(Utf16::read(cursor)?),
             FieldType::NarrowText => Value::Utf8(Utf8::read(cursor)?),
             FieldType::Utf8Unit => Value::Utf8(Utf8::new(cursor.take(1)?)),
-            FieldType::VarInt => {
-                let zigzag = cursor.varu64()?;
-                Value::Signed((zigzag >> 1).cast_signed() ^ (zigzag & 1).cast_signed().wrapping_neg())
-            }
+            FieldType::VarInt => Value::Signed(cursor.vari64()?),
             FieldType::VarUInt => Value::Unsigned(cursor.varu64()?),
             FieldType::Array(element) => {
                 let count = usize::from(cursor.u16()?);
