@@ -20,7 +20,8 @@ pub(crate) mod changes {
     pub(crate) const PAYLOAD: u8 = 0x80;
 }
 
-/// Fields of the blob read last; all zero at the start of each block.
+/// Fields of the blob read last; all zero at the start of each block. After a blob that could not be read, number and time
+/// are still those of the last whole one; other fields may be of either.
 #[derive(Clone, Copy)]
 pub(crate) struct BlobState<'a> {
     pub(crate) metadata_id: u32,
@@ -62,16 +63,17 @@ impl<'a> BlobState<'a> {
     fn read_compressed(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage> {
         let flags = cursor.u8()?;
         let header = &mut self.header;
+        let mut sequence = header.sequence;
         if flags & changes::METADATA != 0 {
             self.metadata_id = cursor.varu32()?;
         }
         if flags & changes::NUMBERED != 0 {
             self.before = (header.sequence, header.time);
-            header.sequence = header.sequence.wrapping_add(cursor.varu32()?).wrapping_add(1);
+            sequence = sequence.wrapping_add(cursor.varu32()?).wrapping_add(1);
             header.capture_thread = cursor.varu64()?;
             header.processor = cursor.varu32()?;
         } else if self.metadata_id != 0 {
-            header.sequence = header.sequence.wrapping_add(1);
+            sequence = sequence.wrapping_add(1);
         }
         if flags & changes::THREAD != 0 {
             header.thread = cursor.varu64()?;
@@ -80,7 +82,7 @@ impl<'a> BlobState<'a> {
             header.stack_id = cursor.varu32()?;
         }
         // A smaller time than before is written as a huge difference.
-        header.time = header.time.wrapping_add(cursor.varu64()?);
+        let time = header.time.wrapping_add(cursor.varu64()?);
         if flags & changes::ACTIVITY != 0 {
             header.activity = Some(cursor.array()?);
         }
@@ -91,7 +93,9 @@ impl<'a> BlobState<'a> {
         if flags & changes::PAYLOAD != 0 {
             self.payload_bytes = cursor.varu32()?;
         }
-        Ok((flags, cursor.take(self.payload_bytes as usize)?))
+        let payload = cursor.take(self.payload_bytes as usize)?;
+        (header.sequence, header.time) = (sequence, time);
+        Ok((flags, payload))
     }
 
     /// Reads an uncompressed header, the payload, and the padding behind it. Block contents begin at a multiple of 4 bytes
@@ -103,8 +107,7 @@ impl<'a> BlobState<'a> {
         // agree on this one.)
         let metadata = cursor.u32()?;
         self.metadata_id = metadata & 0x7fff_ffff;
-        self.before = (self.header.sequence, self.header.time);
-        self.header = EventHeader {
+        let header = EventHeader {
             sequence: cursor.u32()?,
             thread: cursor.u64()?,
             capture_thread: cursor.u64()?,
@@ -124,6 +127,8 @@ impl<'a> BlobState<'a> {
         cursor.take((bytes as usize).checked_sub(read).ok_or(Damage::BadSize)?)?;
         let padding = cursor.position().wrapping_neg() & 3;
         cursor.take(padding.min(cursor.remaining()))?;
+        self.before = (self.header.sequence, self.header.time);
+        self.header = header;
         Ok((changes::METADATA | changes::NUMBERED | changes::STACK, payload))
     }
 }

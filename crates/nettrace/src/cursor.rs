@@ -92,6 +92,12 @@ impl<'a> Cursor<'a> {
         self.long_varint().map(|(value, _)| value)
     }
 
+    /// A signed LEB128 number of at most 64 bits in zig-zag: 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
+    pub(crate) fn vari64(&mut self) -> Result<i64, Damage> {
+        let value = self.varu64()?;
+        Ok((value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg())
+    }
+
     /// A number of two to four bytes at once: the position of the first byte without its top bit gives the length, and two
     /// shifts close the gaps between the 7-bit groups. Time differences make this the commonest long read of a stream.
     #[inline(always)]
@@ -162,6 +168,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn signed_numbers_go_back_and_forth() {
+        for (zigzag, value) in [(0, 0), (1, -1), (2, 1), (3, -2), (u64::MAX - 1, i64::MAX), (u64::MAX, i64::MIN)] {
+            assert_eq!(Cursor::new(&encode(zigzag)).vari64(), Ok(value));
+        }
+        assert_eq!(Cursor::new(&[0xff; 11]).vari64(), Err(Damage::OverlongNumber));
     }
 
     #[test]

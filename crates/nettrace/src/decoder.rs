@@ -234,18 +234,21 @@ impl Decoder {
         sink: &mut impl FnMut(Item<'_>),
     ) -> Taken {
         let problem = |kind, offset| Problem { kind, offset, block: Some(object.kind), value: None };
-        let opening = dialect.read_trace(object);
-        if let Err(NoTrace::Refused(refused)) = opening {
-            self.stage = Stage::Refused(refused);
-            return Taken::Stopped;
-        }
+        // Whatever a second one says, what was read by the first stays readable.
         if self.trace.is_some() {
             self.contents.problem(problem(ProblemKind::DuplicateTrace, offset), sink);
             return Taken::Read;
         }
-        let Ok(opening) = opening else {
-            self.stop(ProblemKind::BadTrace, 0, None, sink);
-            return Taken::Stopped;
+        let opening = match dialect.read_trace(object) {
+            Ok(opening) => opening,
+            Err(NoTrace::Refused(refused)) => {
+                self.stage = Stage::Refused(refused);
+                return Taken::Stopped;
+            }
+            Err(NoTrace::Unusable) => {
+                self.stop(ProblemKind::BadTrace, 0, None, sink);
+                return Taken::Stopped;
+            }
         };
         self.trace = Some(opening.info);
         self.attributes = opening.attributes;

@@ -12,7 +12,7 @@ pub(crate) trait EventRows<'a> {
     /// Reads the next row; returns which fields its header changed, as [`changes`] has them, and the payload.
     fn read(&mut self, cursor: &mut Cursor<'a>) -> Result<(u8, &'a [u8]), Damage>;
 
-    /// The fields of the row read last.
+    /// The fields of the row read last; when it could not be read, number and time are those of the last whole one.
     fn state(&self) -> &BlobState<'a>;
 
     /// What the numbers of its capture thread are counted under.

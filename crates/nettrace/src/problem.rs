@@ -111,6 +111,8 @@ problem_kinds! {
     BadSize => "size contradicts the bytes around it",
     /// A stack's bytes are not a multiple of the pointer size (value: its bytes); the odd bytes are ignored.
     UnevenStack => "stack size is not a multiple of the pointer size",
+    /// A second definition of a stack since the last sequence point (value: the stack id); the newer one counts from there on.
+    DuplicateStack => "stack defined twice",
     /// An event's definition could not be read; it is ignored.
     BadMetadata => "unreadable event definition",
     /// A second definition with the same id (value: the id); the first one stays.
@@ -135,6 +137,9 @@ problem_kinds! {
     TooManyThreads => "more threads than are kept",
     /// An event that names a list of labels never defined (value: its id); it comes without labels.
     UnknownLabels => "label list never defined",
+    /// A second definition of a list of labels since the last sequence point (value: its id); the newer one counts from there
+    /// on.
+    DuplicateLabels => "label list defined twice",
     /// A list of labels with the id that stands for none, 0; it is ignored.
     ReservedLabels => "label list with the id of none",
     /// An optional entry of a kind this reader does not know (value: the kind), so that its length is not known either.

@@ -106,14 +106,23 @@ struct Entry {
     bytes: u32,
 }
 
+impl Entry {
+    /// In the place of one that was defined again: where no stack can be.
+    const REPLACED: Self = Self { start: usize::MAX, bytes: 0 };
+
+    fn bytes<'a>(&self, arena: &'a [u8]) -> Option<&'a [u8]> {
+        arena.get(self.start..self.start.checked_add(self.bytes as usize)?)
+    }
+}
+
 /// The stacks defined since the last sequence point.
 #[derive(Default)]
 pub(crate) struct StackTable {
     arena: Vec<u8>,
     entries: Vec<Entry>,
     first_id: u32,
-    /// Definitions outside the run that starts at `first_id`: seen only when blocks are lost or hostile. A map, so that an
-    /// id costs no memory for the ids below it.
+    /// Definitions outside the run that starts at `first_id`, and newer ones of ids inside it: seen only when blocks are lost
+    /// or hostile. A map, so that an id costs no memory for the ids below it.
     strays: HashMap<u32, (u64, Entry)>,
     /// Serial of `entries[0]`.
     first_serial: u64,
@@ -136,12 +145,18 @@ impl StackTable {
     #[inline]
     pub(crate) fn get(&self, id: u32, pointer_size: PointerSize) -> Option<Stack<'_>> {
         let index = id.wrapping_sub(self.first_id);
-        let (serial, entry) = match self.entries.get(index as usize) {
-            Some(entry) => (self.first_serial.wrapping_add(u64::from(index)), *entry),
-            None => *self.strays.get(&id)?,
+        let in_run = self.entries.get(index as usize).and_then(|entry| entry.bytes(&self.arena));
+        let (serial, bytes) = match in_run {
+            Some(bytes) => (self.first_serial.wrapping_add(u64::from(index)), bytes),
+            None => self.get_stray(id)?,
         };
-        let end = entry.start.checked_add(entry.bytes as usize)?;
-        Some(Stack { serial, bytes: self.arena.get(entry.start..end)?, pointer_size })
+        Some(Stack { serial, bytes, pointer_size })
+    }
+
+    #[cold]
+    fn get_stray(&self, id: u32) -> Option<(u64, &[u8])> {
+        let (serial, entry) = self.strays.get(&id)?;
+        Some((*serial, entry.bytes(&self.arena)?))
     }
 
     /// Takes in the content of a stack block. Stacks before the damage, if there is any, stay.
@@ -175,12 +190,15 @@ impl StackTable {
                 bytes: bytes.len().saturating_sub(uneven) as u32,
             };
             let id = first_id.checked_add(index).ok_or((Damage::BadSize, position))?;
-            self.define(id, entry);
+            if !self.define(id, entry) {
+                problem(ProblemKind::DuplicateStack, position, Some(id.into()));
+            }
         }
         Ok(())
     }
 
-    fn define(&mut self, id: u32, entry: Entry) {
+    /// Adds a stack, in the place of one with its id if there is one; says whether there was none.
+    fn define(&mut self, id: u32, entry: Entry) -> bool {
         if self.entries.is_empty() && self.strays.is_empty() {
             self.first_id = id;
             self.first_serial = self.defined;
@@ -188,10 +206,19 @@ impl StackTable {
         // Serials count definitions, so the run goes on only while no stray came between.
         let next = u32::try_from(self.entries.len()).ok().and_then(|length| self.first_id.checked_add(length));
         if next == Some(id) && self.first_serial.saturating_add(self.entries.len() as u64) == self.defined {
+            // An id that ends the run is not among the strays: as long as there is one, the run does not go on.
             self.entries.push(entry);
-        } else {
-            self.strays.insert(id, (self.defined, entry));
+            self.defined = self.defined.saturating_add(1);
+            return true;
         }
+        // A newer one has a serial of its own, which only strays can have.
+        let in_run = self.entries.get_mut(id.wrapping_sub(self.first_id) as usize);
+        let replaced = in_run.is_some_and(|entry| {
+            *entry = Entry::REPLACED;
+            true
+        });
+        let stray = self.strays.insert(id, (self.defined, entry));
         self.defined = self.defined.saturating_add(1);
+        !replaced && stray.is_none()
     }
 }

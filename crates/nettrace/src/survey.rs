@@ -1,6 +1,6 @@
 //! What a stream holds, counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rustc_hash::FxHashMap;
 
@@ -8,23 +8,27 @@ use crate::event::{Event, Item};
 use crate::metadata::Metadata;
 use crate::runtime::{Known, RuntimeEvent, RuntimeVersion};
 
-/// Provider of the event that tells of the traced process.
-const PROCESS_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
+/// Threads counted one by one. A process rarely has thousands; a hostile stream has one for each event.
+const MAX_THREADS: usize = 100_000;
 
 /// Counts what a stream holds, item by item: kinds of events, threads, and what the runtime says about itself.
 ///
-/// Memory grows with the distinct kinds and threads.
+/// Memory grows with the distinct kinds, and with the threads up to 100,000.
 #[derive(Default)]
 pub struct Survey {
     /// What the runtime and the process say about themselves.
     about: About,
-    /// By the stream's id of the definition.
+    /// By the stream's id of the definition. Ids may get another meaning at a sequence point.
     definitions: FxHashMap<u32, usize>,
     kinds: Vec<Kind>,
+    /// By provider, id and name.
+    places: HashMap<(Box<str>, u32, Box<str>), usize>,
     /// The definition of the event before: most events are like it.
     last: Option<(u32, usize)>,
     threads: FxHashMap<u64, u64>,
     last_thread: Option<(u64, u64)>,
+    /// Events of threads beyond [`MAX_THREADS`].
+    of_other_threads: u64,
 }
 
 /// What the runtime and the process say about themselves; all texts as the stream has them.
@@ -62,7 +66,15 @@ pub struct Kind {
 impl Survey {
     /// Takes the next item of the stream.
     pub fn take(&mut self, item: &Item<'_>) {
-        let Item::Event(event) = item else { return };
+        let event = match item {
+            Item::Event(event) => event,
+            Item::SequencePoint(_) => {
+                self.definitions.clear();
+                self.last = None;
+                return;
+            }
+            _ => return,
+        };
         let index = match self.last {
             Some((id, index)) if id == event.metadata.id => index,
             _ => self.index_of(event),
@@ -93,8 +105,7 @@ impl Survey {
             }
         };
         self.last = Some((id, index));
-        if matches!(event.metadata.known, Some(Known::Information(_))) || *event.metadata.provider == *PROCESS_PROVIDER
-        {
+        if matches!(event.metadata.known, Some(Known::Information(_) | Known::Process)) {
             self.about.read(event);
         }
         index
@@ -102,26 +113,24 @@ impl Survey {
 
     /// The kind that a definition belongs to: versions of one event have definitions of their own.
     fn kind_of(&mut self, metadata: &Metadata) -> usize {
-        let name = metadata.display_name();
-        let is_same = |kind: &Kind| {
-            kind.event_id == metadata.event_id && kind.provider == metadata.provider && *kind.name == *name
-        };
-        self.kinds.iter().position(is_same).unwrap_or_else(|| {
-            self.kinds.push(Kind {
-                provider: metadata.provider.clone(),
-                event_id: metadata.event_id,
-                name: name.into(),
-                events: 0,
-                with_stack: 0,
-                payload_bytes: 0,
-            });
-            self.kinds.len().saturating_sub(1)
-        })
+        let name: Box<str> = metadata.display_name().into();
+        let (provider, event_id) = (metadata.provider.clone(), metadata.event_id);
+        let next = self.kinds.len();
+        let index = *self.places.entry((provider.clone(), event_id, name.clone())).or_insert(next);
+        if index == next {
+            self.kinds.push(Kind { provider, event_id, name, events: 0, with_stack: 0, payload_bytes: 0 });
+        }
+        index
     }
 
     fn settle_thread(&mut self) {
         if let Some((thread, count)) = self.last_thread.take() {
-            let sum = self.threads.entry(thread).or_default();
+            let is_full = self.threads.len() >= MAX_THREADS;
+            let sum = match self.threads.get_mut(&thread) {
+                Some(sum) => sum,
+                None if is_full => &mut self.of_other_threads,
+                None => self.threads.entry(thread).or_default(),
+            };
             *sum = sum.saturating_add(count);
         }
     }
@@ -136,29 +145,35 @@ impl Survey {
         &self.kinds
     }
 
-    /// How many events each thread has, by the thread's id in the traced process.
+    /// How many events each thread has, by the thread's id in the traced process: of the first 100,000 threads, for the
+    /// others see [`Survey::events_of_other_threads`].
     pub fn threads(&mut self) -> BTreeMap<u64, u64> {
         self.settle_thread();
         self.threads.iter().map(|(thread, count)| (*thread, *count)).collect()
+    }
+
+    /// Events of threads that are not in [`Survey::threads`] because there are too many.
+    pub fn events_of_other_threads(&mut self) -> u64 {
+        self.settle_thread();
+        self.of_other_threads
     }
 }
 
 impl About {
     /// Reads the few events that tell of the process. They are never like the event before them: each comes once or twice.
     fn read(&mut self, event: &Event<'_>) {
-        if let Ok(Some(RuntimeEvent::Information(_, information))) = RuntimeEvent::decode(event) {
-            self.runtime = Some(information.version);
-            self.runtime_path = Some(information.runtime_path.to_string());
-            self.command_line.get_or_insert_with(|| information.command_line.to_string());
-            return;
-        }
-        for (name, value) in event.fields() {
-            match name {
-                "CommandLine" => self.command_line = Some(value.to_string()),
-                "OSInformation" => self.operating_system = Some(value.to_string()),
-                "ArchInformation" => self.architecture = Some(value.to_string()),
-                _ => {}
+        match RuntimeEvent::decode(event) {
+            Ok(Some(RuntimeEvent::Information(_, information))) => {
+                self.runtime = Some(information.version);
+                self.runtime_path = Some(information.runtime_path.to_string());
+                self.command_line.get_or_insert_with(|| information.command_line.to_string());
             }
+            Ok(Some(RuntimeEvent::Process(process))) => {
+                self.command_line = Some(process.command_line.to_string());
+                self.operating_system = process.system.map(|system| system.to_string());
+                self.architecture = process.architecture.map(|architecture| architecture.to_string());
+            }
+            _ => {}
         }
     }
 }

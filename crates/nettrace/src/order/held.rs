@@ -69,9 +69,15 @@ impl HeldEvent {
         guids.saturating_mul(GUID_BYTES).saturating_add(rest)
     }
 
-    /// Gives the event, for as long as `with` runs.
+    /// Gives the event, for as long as `with` runs, with its time and whether it counts as sorted.
     #[inline]
-    pub(super) fn lend(&self, time: u64, arena: &[u8], shared: &Shared, with: impl FnOnce(Event<'_>)) {
+    pub(super) fn lend(
+        &self,
+        (time, sorted): (u64, bool),
+        arena: &[u8],
+        shared: &Shared,
+        with: impl FnOnce(Event<'_>),
+    ) {
         let mut rest = arena.get(self.at..).unwrap_or_default();
         let mut guid = |has: bool| {
             let (guid, after) = rest.split_first_chunk().filter(|_| has)?;
@@ -90,8 +96,7 @@ impl HeldEvent {
             sequence: self.sequence,
             processor: self.processor,
             stack_id: self.stack_id,
-            // Nothing earlier comes after it in the order it is handed on in.
-            sorted: true,
+            sorted,
             activity,
             related_activity,
             labels: Labels::from_bytes(labels),

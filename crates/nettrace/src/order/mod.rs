@@ -45,7 +45,8 @@ const GUIDS: usize = 32;
 /// # }
 /// ```
 ///
-/// - Every event handed on says that it is sorted, which in this order is true.
+/// - An event handed on says that it is sorted, which in this order is true, unless a later one went before it: those that
+///   [`OrderCounts::out_of_order`] counts are not marked.
 /// - An [`Item::Gap`] comes directly before the event or sequence point that shows it. An [`Item::Problem`] tells of a place
 ///   in the stream and not of a time: it is handed on at once.
 /// - Events that wait are copied, into memory that is used again and again. It is limited: when the limit is reached, those
@@ -57,7 +58,7 @@ pub struct TimeOrder {
     shared: Shared,
     limit: usize,
     /// Latest time handed on.
-    reached: u64,
+    latest: u64,
     counts: OrderCounts,
 }
 
@@ -84,14 +85,14 @@ impl TimeOrder {
         Self::with_limit(DEFAULT_LIMIT)
     }
 
-    /// Lets so many bytes of events wait. Beside them are kept the definitions of these events, and
-    /// what the stream says of their threads.
+    /// Lets so many bytes of events wait, with their stacks and what the stream says of their threads. Beside them are kept
+    /// the definitions of these events.
     pub fn with_limit(bytes: usize) -> Self {
         Self {
             queue: Queue::default(),
             shared: Shared::default(),
             limit: bytes,
-            reached: 0,
+            latest: 0,
             counts: OrderCounts::default(),
         }
     }
@@ -118,7 +119,8 @@ impl TimeOrder {
         }
     }
 
-    /// Hands on what is not later than `time`: for callers that leave out a sorted event of that time, which would have done so.
+    /// Says that no event earlier than `time` (ticks of the stream's clock) will come any more, and hands on what waits and is
+    /// not later: for callers that leave out events, since a sorted one that is left out makes the same promise.
     pub fn reached(&mut self, time: u64, sink: &mut impl FnMut(Item<'_>)) {
         self.release(time, usize::MAX, sink);
     }
@@ -149,7 +151,8 @@ impl TimeOrder {
         // As many bytes as it can take at most.
         let stack = event.stack.map_or(0, |stack| stack.as_bytes().len());
         let labels = event.header.labels.as_bytes().len();
-        let needed = event.payload.len().saturating_add(stack).saturating_add(labels);
+        let thread = event.header.thread_info.map_or(0, Shared::bytes_of);
+        let needed = event.payload.len().saturating_add(stack).saturating_add(labels).saturating_add(thread);
         if !self.has_room(needed) {
             self.make_room(needed, sink);
             if !self.has_room(needed) {
@@ -173,7 +176,7 @@ impl TimeOrder {
     fn make_room(&mut self, bytes: usize, sink: &mut impl FnMut(Item<'_>)) {
         while !self.has_room(bytes) {
             if self.queue.len() == 0 {
-                return self.shared.forget_stacks();
+                return self.shared.forget();
             }
             if !self.queue.give_back(2) {
                 self.counts.early = self.counts.early.saturating_add(1);
@@ -188,31 +191,33 @@ impl TimeOrder {
         if self.queue.len() == 0 {
             return;
         }
-        let Self { queue, shared, reached, counts, .. } = self;
+        let Self { queue, shared, latest, counts, .. } = self;
         queue.release(time, most, |time, held, arena| match held {
             Held::Event(event) => {
-                counts.event(time, reached);
-                event.lend(time, arena, shared, |event| sink(Item::Event(event)));
+                let sorted = counts.event(time, latest);
+                event.lend((time, sorted), arena, shared, |event| sink(Item::Event(event)));
             }
             Held::Gap(gap) => sink(Item::Gap(*gap)),
         });
     }
 
     fn hand_on(&mut self, event: Event<'_>, sink: &mut impl FnMut(Item<'_>)) {
-        self.counts.event(event.header.time, &mut self.reached);
-        let header = EventHeader { sorted: true, ..*event.header };
+        let sorted = self.counts.event(event.header.time, &mut self.latest);
+        let header = EventHeader { sorted, ..*event.header };
         sink(Item::Event(Event { header: &header, ..event }));
     }
 }
 
 impl OrderCounts {
-    /// An event of this time is handed on.
+    /// An event of this time is handed on; says whether no later one was before it.
     #[inline]
-    fn event(&mut self, time: u64, reached: &mut u64) {
-        if time < *reached {
-            self.out_of_order = self.out_of_order.saturating_add(1);
+    fn event(&mut self, time: u64, latest: &mut u64) -> bool {
+        let in_order = time >= *latest;
+        if in_order {
+            *latest = time;
         } else {
-            *reached = time;
+            self.out_of_order = self.out_of_order.saturating_add(1);
         }
+        in_order
     }
 }

@@ -39,10 +39,17 @@ struct SharedStack {
 }
 
 impl Shared {
-    /// Bytes taken by stacks.
+    /// Bytes taken by stacks and by what the stream says of threads.
     pub(super) fn bytes(&self) -> usize {
         const INDEX: usize = size_of::<SharedStack>() + size_of::<(u64, u32)>();
-        self.stacks.len().saturating_mul(INDEX).saturating_add(self.stack_bytes.len())
+        let stacks = self.stacks.len().saturating_mul(INDEX).saturating_add(self.stack_bytes.len());
+        stacks.saturating_add(self.threads.bytes)
+    }
+
+    /// Bytes that this much about a thread takes at most.
+    pub(super) fn bytes_of(info: &ThreadInfo) -> usize {
+        const INDEX: usize = size_of::<ThreadInfo>() + size_of::<(u64, u32)>();
+        info.text_bytes().saturating_add(INDEX)
     }
 
     /// At sequence points, when nothing waits: stacks end there, and ids of definitions may get another meaning (from
@@ -50,12 +57,12 @@ impl Shared {
     pub(super) fn sequence_point(&mut self) {
         self.doubts = self.doubts.saturating_add(1);
         self.last_definition = None;
-        self.threads = Threads::default();
-        self.forget_stacks();
+        self.forget();
     }
 
-    /// For when nothing waits.
-    pub(super) fn forget_stacks(&mut self) {
+    /// Forgets stacks and threads, for when nothing waits.
+    pub(super) fn forget(&mut self) {
+        self.threads = Threads::default();
         self.last_stack = None;
         if !self.stacks.is_empty() {
             self.stacks.clear();
@@ -125,6 +132,7 @@ impl Shared {
         let bytes = self.stack_bytes.get(stack.at..)?.get(..stack.bytes as usize)?;
         Some(Stack::from_bytes(stack.serial, bytes, stack.pointer_size))
     }
+
     /// Index + 1 of a copy of what the stream says of a thread.
     pub(super) fn thread(&mut self, info: &ThreadInfo) -> u32 {
         self.threads.index_of(info).saturating_add(1)
@@ -142,6 +150,7 @@ struct Threads {
     /// The newest one of each index of the stream.
     newest: HashMap<u64, u32>,
     last: u32,
+    bytes: usize,
 }
 
 impl Threads {
@@ -160,6 +169,7 @@ impl Threads {
         }
         let next = self.all.len() as u32;
         self.newest.insert(info.index, next);
+        self.bytes = self.bytes.saturating_add(Shared::bytes_of(info));
         self.all.push(info.clone());
         next
     }

@@ -63,7 +63,7 @@ impl<'a> Label<'a> {
             3 => Self::TraceId(*cursor.array()?),
             4 => Self::SpanId(cursor.u64()?),
             5 => Self::Text(read_text(cursor)?, read_text(cursor)?),
-            6 => Self::Number(read_text(cursor)?, read_zigzag(cursor)?),
+            6 => Self::Number(read_text(cursor)?, cursor.vari64()?),
             7 => Self::Opcode(cursor.u8()?),
             8 => Self::Keywords(cursor.u64()?),
             9 => Self::Level(cursor.u8()?),
@@ -72,12 +72,6 @@ impl<'a> Label<'a> {
         };
         Ok((label, kind & LAST != 0))
     }
-}
-
-/// A signed number: 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
-fn read_zigzag(cursor: &mut Cursor<'_>) -> Result<i64, Damage> {
-    let value = cursor.varu64()?;
-    Ok((value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg())
 }
 
 /// The labels of one event.
@@ -205,24 +199,27 @@ impl LabelTable {
             let id = first_id.checked_add(index).ok_or((Damage::BadSize, start))?;
             if id == 0 {
                 problem(ProblemKind::ReservedLabels, start, 0);
-            } else {
-                self.define(id, Place { start: base.saturating_add(start), bytes });
+            } else if !self.define(id, Place { start: base.saturating_add(start), bytes }) {
+                problem(ProblemKind::DuplicateLabels, start, id.into());
             }
         }
         Ok(())
     }
 
-    fn define(&mut self, id: u32, place: Place) {
+    /// Adds a list, in the place of one with its id if there is one; says whether there was none.
+    fn define(&mut self, id: u32, place: Place) -> bool {
         if self.run.is_empty() {
             self.first_id = id;
         }
         let in_run = id.wrapping_sub(self.first_id) as usize;
         if in_run == self.run.len() {
             self.run.push(place);
+            self.strays.remove(&id).is_none()
         } else if let Some(defined) = self.run.get_mut(in_run) {
             *defined = place;
+            false
         } else {
-            self.strays.insert(id, place);
+            self.strays.insert(id, place).is_none()
         }
     }
 }

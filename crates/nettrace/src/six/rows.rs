@@ -53,16 +53,16 @@ impl<'a, const COMPRESSED: bool> SixRows<'a, COMPRESSED> {
         let flags = cursor.u8()?;
         let state = &mut self.state;
         let header = &mut state.header;
+        let mut sequence = header.sequence;
         if flags & changes::METADATA != 0 {
             state.metadata_id = cursor.varu32()?;
         }
         if flags & changes::NUMBERED != 0 {
             state.before = (header.sequence, header.time);
-            header.sequence = header.sequence.wrapping_add(cursor.varu32()?);
+            sequence = sequence.wrapping_add(cursor.varu32()?);
             self.capture_thread.index = cursor.varu64()?;
             header.processor = cursor.varu32()?;
         }
-        header.sequence = header.sequence.wrapping_add(1);
         if flags & changes::THREAD != 0 {
             self.thread.index = cursor.varu64()?;
         }
@@ -70,7 +70,7 @@ impl<'a, const COMPRESSED: bool> SixRows<'a, COMPRESSED> {
             header.stack_id = cursor.varu32()?;
         }
         // A smaller time than before is written as a huge difference.
-        header.time = header.time.wrapping_add(cursor.varu64()?);
+        let time = header.time.wrapping_add(cursor.varu64()?);
         if flags & changes::LABELS != 0 {
             self.labels.index = cursor.varu32()?.into();
         }
@@ -78,7 +78,9 @@ impl<'a, const COMPRESSED: bool> SixRows<'a, COMPRESSED> {
         if flags & changes::PAYLOAD != 0 {
             state.payload_bytes = cursor.varu32()?;
         }
-        Ok((flags, cursor.take(state.payload_bytes as usize)?))
+        let payload = cursor.take(state.payload_bytes as usize)?;
+        (header.sequence, header.time) = (sequence.wrapping_add(1), time);
+        Ok((flags, payload))
     }
 
     /// Reads a full header, the payload, and what a newer writer may have put behind it.
@@ -93,16 +95,18 @@ impl<'a, const COMPRESSED: bool> SixRows<'a, COMPRESSED> {
             let header = &mut state.header;
             state.metadata_id = metadata & 0x7fff_ffff;
             header.sorted = metadata & 0x8000_0000 == 0;
-            state.before = (header.sequence, header.time);
-            header.sequence = row.u32()?;
+            let sequence = row.u32()?;
             self.thread.index = row.u64()?;
             self.capture_thread.index = row.u64()?;
             header.processor = row.u32()?;
             header.stack_id = row.u32()?;
-            header.time = row.u64()?;
+            let time = row.u64()?;
             self.labels.index = row.u32()?.into();
             state.payload_bytes = row.u32()?;
-            row.take(state.payload_bytes as usize)
+            let payload = row.take(state.payload_bytes as usize)?;
+            state.before = (header.sequence, header.time);
+            (header.sequence, header.time) = (sequence, time);
+            Ok(payload)
         };
         Ok((u8::MAX, read().map_err(too_small)?))
     }

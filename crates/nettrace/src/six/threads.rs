@@ -42,7 +42,8 @@ impl ThreadInfo {
         Ok((info, None))
     }
 
-    fn text_bytes(&self) -> usize {
+    /// Bytes of all its texts.
+    pub(crate) fn text_bytes(&self) -> usize {
         self.name.as_deref().map_or(0, str::len).saturating_add(self.attributes.bytes())
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Payloads are hostile. The work for one event is bounded by the size of its definition plus its bytes times the depth of
 //! nesting: what stands in an array has to take bytes, and what stands elsewhere in the payload ([`FieldType::DataLoc`]) can
-//! neither nest nor repeat.
+//! neither nest nor stand in an array, and is altogether no longer than the payload.
 //!
 //! [`FieldType::DataLoc`]: crate::FieldType::DataLoc
 

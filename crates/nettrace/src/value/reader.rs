@@ -27,11 +27,13 @@ pub(super) struct Reader<'a> {
     cursor: Cursor<'a>,
     pointer_size: PointerSize,
     place: Place,
+    /// Bytes elsewhere in the payload that fields so far have led to.
+    located: u32,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(payload: &'a [u8], pointer_size: PointerSize) -> Self {
-        Self { payload, cursor: Cursor::new(payload), pointer_size, place: Place::Once }
+        Self { payload, cursor: Cursor::new(payload), pointer_size, place: Place::Once, located: 0 }
     }
 
     /// Bytes from the start of the payload.
@@ -86,10 +88,7 @@ impl<'a> Reader<'a> {
             FieldType::Text => Value::Utf16(Utf16::read(cursor)?),
             FieldType::NarrowText => Value::Utf8(Utf8::read(cursor)?),
             FieldType::Utf8Unit => Value::Utf8(Utf8::new(cursor.take(1)?)),
-            FieldType::VarInt => {
-                let zigzag = cursor.varu64()?;
-                Value::Signed((zigzag >> 1).cast_signed() ^ (zigzag & 1).cast_signed().wrapping_neg())
-            }
+            FieldType::VarInt => Value::Signed(cursor.vari64()?),
             FieldType::VarUInt => Value::Unsigned(cursor.varu64()?),
             FieldType::Array(element) => {
                 let count = usize::from(cursor.u16()?);
@@ -151,10 +150,15 @@ impl<'a> Reader<'a> {
 
     /// Elements elsewhere in the payload: `located` has their bytes in its high half, and in its low half where they are
     /// from `base` on.
-    fn located(&self, element: &'a FieldType, located: u32, base: usize) -> Result<Value<'a>, Damage> {
+    fn located(&mut self, element: &'a FieldType, located: u32, base: usize) -> Result<Value<'a>, Damage> {
         // If these could stand in arrays or lead to each other, few bytes would describe endless values.
         let size = size_of(element, self.pointer_size).filter(|_| self.place == Place::Once).ok_or(Damage::BadSize)?;
         let (bytes, offset) = ((located >> 16) as usize, (located & 0xffff) as usize);
+        // Many fields that lead to the same bytes would be endless values, too.
+        self.located = self.located.saturating_add(located >> 16);
+        if self.located as usize > self.payload.len() {
+            return Err(Damage::BadSize);
+        }
         let mut there = Self { cursor: Cursor::new(self.payload), ..*self };
         there.cursor.take(base.saturating_add(offset))?;
         if bytes.checked_rem(size) != Some(0) {

@@ -95,6 +95,33 @@ fn located_data_is_inside_the_payload_and_neither_nests_nor_repeats() {
 }
 
 #[test]
+fn fields_that_lead_to_the_same_bytes_cannot_make_many_of_them() {
+    use FieldType::{DataLoc, Object, RelLoc, Utf8Unit};
+    let data = || field("it", DataLoc(boxed(Utf8Unit)));
+    let inner = field("inner", Object(vec![data(), data()]));
+    // Fields of 4 bytes each, then 8 bytes. Each field leads to all of those.
+    let payload = |fields: u16| {
+        let at = (fields * 4).to_le_bytes();
+        [[at, [8, 0]].concat().repeat(fields.into()), b"abcdefgh".to_vec()].concat()
+    };
+    let cases: &[(Vec<Field>, Fit)] = &[
+        (vec![data(), data()], Fit::Longer { at: 8 }),
+        (vec![data(), data(), data()], Fit::Short { at: 8 }),
+        (vec![inner.clone()], Fit::Longer { at: 8 }),
+        (vec![inner.clone(), data()], Fit::Short { at: 8 }),
+        (vec![data(), inner], Fit::Short { at: 4 }),
+    ];
+    for (fields, expected) in cases {
+        assert_eq!(read(&payload(3), fields, PointerSize::Eight).1, *expected, "{fields:?}");
+    }
+    // 8 bytes behind the field itself.
+    let relative = field("it", RelLoc(boxed(Utf8Unit)));
+    let payload = [&[4, 0, 8, 0][..], &[0, 0, 8, 0], b"abcdefgh"].concat();
+    let twice = [relative.clone(), relative.clone()];
+    assert_eq!(read(&payload, &twice, PointerSize::Eight), (Some("abcdefgh".into()), Fit::Longer { at: 8 }));
+}
+
+#[test]
 fn numbers_have_the_names_that_hold() {
     let values = Names {
         style: NamesStyle::Values,

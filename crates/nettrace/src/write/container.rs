@@ -1,6 +1,5 @@
 //! The container: header, objects, end mark.
 
-use crate::stack::PointerSize;
 use crate::trace::{TraceInfo, UtcTime};
 
 const TAG_NULL: u8 = 1;
@@ -60,10 +59,7 @@ impl Container {
         }
         self.bytes.extend(trace.sync_ticks.to_le_bytes());
         self.bytes.extend(trace.ticks_per_second.to_le_bytes());
-        let pointer_size = match trace.pointer_size {
-            PointerSize::Four => 4,
-            PointerSize::Eight => 8,
-        };
+        let pointer_size = trace.pointer_size.bytes() as u32;
         for number in [Some(pointer_size), trace.process_id, trace.processors, trace.sampling_period_ns] {
             self.bytes.extend(number.unwrap_or(0).to_le_bytes());
         }

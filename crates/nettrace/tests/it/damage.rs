@@ -182,3 +182,18 @@ fn what_follows_the_end_is_told_once() {
     assert_eq!(problems(&seen)[0].0, ProblemKind::DuplicateTrace);
     assert_eq!(summary.trace.and_then(|trace| trace.process_id), Some(4242));
 }
+
+#[test]
+fn a_second_trace_object_stops_nothing_whatever_it_says() {
+    let good = || prelude().events(&good_block());
+    for (case, version) in [("older", 3), ("newer", 9)] {
+        let second = good().object_start("Trace", version, version).raw(&[0; 48]).raw(&[6]);
+        let (seen, summary) = decode(&second.events(&good_block()).end());
+        assert_eq!((blobs(&seen).len(), summary.end), (2, StreamEnd::Complete), "{case}");
+        assert_eq!(summary.problems.iter().collect::<Vec<_>>(), [(ProblemKind::DuplicateTrace, 1)], "{case}");
+    }
+    let unusable = good().trace(Trace { pointer_size: 5, ..Trace::default() });
+    let (seen, summary) = decode(&unusable.events(&good_block()).end());
+    assert_eq!((blobs(&seen).len(), summary.end), (2, StreamEnd::Complete));
+    assert_eq!(summary.problems.iter().collect::<Vec<_>>(), [(ProblemKind::DuplicateTrace, 1)]);
+}

@@ -1,6 +1,6 @@
 //! Events the runtime dropped.
 
-use strata_nettrace::{Gap, Loss, ThreadLoss};
+use strata_nettrace::{Gap, Loss, ProblemKind, ThreadLoss};
 use strata_testkit::nettrace::{Blob, Blobs, Stream};
 
 use crate::seen::{Seen, decode, event, gaps, prelude};
@@ -119,4 +119,25 @@ fn threads_are_remembered_up_to_a_limit() {
     assert!(summary.loss.threads.len() <= 5000);
     assert_eq!(summary.loss.threads.len() as u64 + summary.loss.forgotten_threads, 20_000);
     assert!(summary.loss.threads.iter().all(|thread| thread.capture_thread != 7), "thread 7 lost nothing");
+}
+
+#[test]
+fn a_row_that_cannot_be_read_says_nothing_of_the_numbers() {
+    let events =
+        |empty: Blobs, list: &[(u64, u32)]| list.iter().fold(empty, |block, (who, n)| block.with(by(*who, *n)));
+    for empty in [Blobs::compressed(), Blobs::uncompressed()] {
+        let whole = events(empty.clone(), &[(7, 1), (7, 2)]).content();
+        // A row of the other thread, and one that goes on with the numbers: both are cut in their payload.
+        for cut in [(OTHER, 40), (7, 3)] {
+            let mut content = events(empty.clone(), &[(7, 1), (7, 2), cut]).content();
+            content.truncate(content.len() - 4);
+            assert!(content.len() > whole.len());
+            for (next, expected) in [(3, vec![]), (5, vec![(7, Some(2))])] {
+                let stream = prelude().block("EventBlock", &content).events(&events(empty.clone(), &[(7, next)]));
+                let (seen, summary) = decode(&stream.end());
+                assert_eq!(gaps(&seen), expected, "{cut:?}");
+                assert_eq!((summary.events, summary.problems.get(ProblemKind::EndsEarly)), (3, 1), "{cut:?}");
+            }
+        }
+    }
 }

@@ -76,6 +76,20 @@ fn time(item: &Seen) -> u64 {
     }
 }
 
+/// Checks that events say that they are sorted unless a later one was before them; says of how many that is, and marks them.
+#[track_caller]
+fn mark_all_sorted(events: &mut [Seen]) -> u64 {
+    let (mut latest, mut behind) = (0, 0);
+    for item in events {
+        let Seen::Event { blob, .. } = item else { continue };
+        assert_eq!(blob.sorted, blob.time >= latest, "at {}", blob.time);
+        latest = latest.max(blob.time);
+        behind += u64::from(!blob.sorted);
+        blob.sorted = true;
+    }
+    behind
+}
+
 fn events(seen: Vec<Seen>) -> Vec<Seen> {
     seen.into_iter().filter(|item| matches!(item, Seen::Event { .. })).collect()
 }
@@ -123,6 +137,42 @@ fn what_can_go_goes_at_once() {
     };
     decoder.feed(&stream(&list).end(), &mut sink).unwrap();
     assert_eq!(waiting, [0, 1, 2, 1, 2, 1]);
+}
+
+#[test]
+fn a_sorted_event_that_is_left_out_lets_others_go() {
+    let list = [at(1, 6), at(2, 7), at(1, 9), sorted(3, 8), at(2, 8), sorted(3, 9), at(1, 10)];
+    let mut steps = Vec::new();
+    let mut times = Vec::new();
+    let mut order = TimeOrder::new();
+    let mut decoder = Decoder::new();
+    let mut sink = |item: Item<'_>| {
+        let Item::Event(event) = &item else { return };
+        let mut told = |item: Item<'_>| {
+            if let Item::Event(event) = item {
+                times.push(event.header.time);
+            }
+        };
+        if event.header.sorted {
+            order.reached(event.header.time, &mut told);
+        } else {
+            order.push(item, &mut told);
+        }
+        steps.push(order.waiting());
+    };
+    decoder.feed(&stream(&list).end(), &mut sink).unwrap();
+    assert_eq!(steps, [1, 2, 3, 1, 2, 0, 1]);
+    assert_eq!(times, [6, 7, 8, 9]);
+    assert_eq!(order.finish(&mut |_| {}), OrderCounts { waited: 5, early: 0, out_of_order: 0 });
+}
+
+#[test]
+fn what_comes_late_does_not_say_that_it_is_sorted() {
+    // The promise at 9 is broken.
+    let (mut seen, counts, _) = in_order(&stream(&[sorted(1, 9), sorted(2, 4), at(2, 5), sorted(3, 9)]).end(), AMPLE);
+    let marks: Vec<_> = blobs(&seen).iter().map(|blob| (blob.time, blob.sorted)).collect();
+    assert_eq!(marks, [(9, true), (4, false), (5, false), (9, true)]);
+    assert_eq!((mark_all_sorted(&mut seen), counts.out_of_order), (2, 2));
 }
 
 #[test]
@@ -193,12 +243,7 @@ fn when_too_much_waits_the_oldest_go_early_and_nothing_is_lost() {
     for limit in [0, 1, 300, 5000, 20_000] {
         let (seen, counts, _) = in_order(&bytes, limit);
         let mut out = events(seen);
-        let behind = out.iter().scan(0, |reached, item| {
-            let late = time(item) < *reached;
-            *reached = time(item).max(*reached);
-            Some(u64::from(late))
-        });
-        assert_eq!(counts.out_of_order, behind.sum::<u64>(), "limit {limit}");
+        assert_eq!(counts.out_of_order, mark_all_sorted(&mut out), "limit {limit}");
         assert!(counts.early > 0 && counts.out_of_order > 0, "limit {limit}: {counts:?}");
         out.sort_by_key(|item| (time(item), format!("{item:?}")));
         let mut all = all.clone();
@@ -294,7 +339,8 @@ proptest! {
     #[test]
     fn nothing_is_dropped_or_changed_whatever_the_stream_does(list in any_promises(), limit in 0..4000usize) {
         let bytes = stream(&list).end();
-        let (seen, ..) = in_order(&bytes, limit);
+        let (mut seen, counts, _) = in_order(&bytes, limit);
+        prop_assert_eq!(mark_all_sorted(&mut seen), counts.out_of_order);
         let key = |blob: &Blob| format!("{blob:?}");
         let (mut before, mut after) = (blobs(&decode(&bytes).0), blobs(&seen));
         before.iter_mut().for_each(|blob| blob.sorted = true);

@@ -141,6 +141,20 @@ fn stack_ids_start_again_after_a_sequence_point_and_serials_do_not() {
 }
 
 #[test]
+fn a_stack_defined_again_has_a_serial_of_its_own() {
+    let block = |n| Blobs::compressed().with(event(1, n, 1)).with(event(1, n + 1, 2)).with(event(1, n + 2, 4));
+    let stream = prelude().events(&block(1)).stacks(2, &[&[0x7000]]).stacks(4, &[&[0x8000]]).events(&block(4)).end();
+    let mut found = Vec::new();
+    let mut sink = |item: Item<'_>| match item {
+        Item::Event(event) => found.extend(event.stack.map(|stack| stack.serial())),
+        Item::Problem(problem) if problem.kind == ProblemKind::DuplicateStack => assert_eq!(problem.value, Some(2)),
+        _ => {}
+    };
+    strata_nettrace::Decoder::new().feed(&stream, &mut sink).unwrap();
+    assert_eq!(found, [0, 1, 0, 3, 4]);
+}
+
+#[test]
 fn stack_blocks_with_holes_between_their_ids() {
     let stream = Stream::with_trace()
         .metadata(&[Definition::native(1, "P", 1, 0)])
@@ -157,6 +171,33 @@ fn stack_blocks_with_holes_between_their_ids() {
     let expected = [Some(0x5000), Some(0x6000), Some(0xe000), Some(0xf000), Some(0x1000), None, None];
     assert_eq!(addresses, expected);
     assert_eq!(summary.problems.get(ProblemKind::UnknownStack), 2);
+}
+
+#[test]
+fn of_stacks_defined_twice_the_newer_one_counts() {
+    let named = |first: u32| {
+        [1, 2, 3].into_iter().zip(first..).fold(Blobs::compressed(), |all, (id, n)| all.with(event(1, n, id)))
+    };
+    let start = || Stream::with_trace().metadata(&[Definition::native(1, "P", 1, 0)]).stacks(1, &[&[1], &[2]]);
+    let cases: [(&str, Stream, [Option<u64>; 3], u64); 4] = [
+        ("once", start(), [Some(1), Some(2), None], 0),
+        ("inside the run", start().stacks(2, &[&[20], &[30]]), [Some(1), Some(20), Some(30)], 1),
+        ("twice more", start().stacks(1, &[&[10]]).stacks(1, &[&[11]]), [Some(11), Some(2), None], 2),
+        (
+            "outside of it",
+            start().stacks(9, &[&[9]]).stacks(3, &[&[3]]).stacks(3, &[&[33]]),
+            [Some(1), Some(2), Some(33)],
+            1,
+        ),
+    ];
+    for (case, stream, expected, duplicates) in cases {
+        let stream = stream.events(&named(1)).sequence_point(50, &[(7, 3)]).stacks(1, &[&[4], &[5]]).events(&named(4));
+        let (seen, summary) = decode(&stream.end());
+        let found: Vec<_> = stacks(&seen).into_iter().map(|stack| stack.map(|stack| stack[0])).collect();
+        // After a sequence point nothing is a second definition.
+        assert_eq!(found, [expected, [Some(4), Some(5), None]].concat(), "{case}");
+        assert_eq!(summary.problems.get(ProblemKind::DuplicateStack), duplicates, "{case}");
+    }
 }
 
 #[test]

@@ -204,3 +204,24 @@ fn a_version_of_its_own_decides_how_a_payload_is_read() {
     let two = ("GCStart".to_owned(), 6, Fit::Whole);
     assert_eq!(counts, [one.clone(), two.clone(), one, two]);
 }
+
+#[test]
+fn of_lists_defined_twice_the_newer_one_counts() {
+    let level = |level: u8| vec![(9, vec![level])];
+    let cases: [(&str, &[u32], [Option<u8>; 3], &[i64]); 4] = [
+        ("once", &[1, 2], [Some(0), Some(1), None], &[]),
+        ("inside the run", &[1, 2, 1], [Some(2), Some(1), None], &[1]),
+        ("outside of it", &[1, 3, 3], [Some(0), None, Some(2)], &[3]),
+        ("met by the run", &[1, 3, 2, 3], [Some(0), Some(2), Some(3)], &[3]),
+    ];
+    for (case, ids, expected, duplicates) in cases {
+        let stream =
+            ids.iter().zip(0..).fold(definitions(), |stream, (id, number)| stream.labels(*id, &[&level(number)]));
+        let (seen, _) = decode(&with_lists(stream, &[1, 2, 3]));
+        let labels: Vec<_> = events(&seen).into_iter().map(|event| event.labels).collect();
+        let shown = expected.map(|level| level.map_or(String::new(), |level| format!("[Level({level})]")));
+        assert_eq!(labels, shown, "{case}");
+        let told = problems(&seen).into_iter().filter(|problem| problem.0 == ProblemKind::DuplicateLabels);
+        assert_eq!(told.map(|problem| problem.2.unwrap()).collect::<Vec<_>>(), duplicates, "{case}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Events that were dropped, by the numbers of each thread.
 
-use strata_nettrace::{Loss, ThreadLoss};
+use strata_nettrace::{Loss, ProblemKind, ThreadLoss};
 use strata_testkit::nettrace6::{Row, Rows, Stream, Thread, kind};
 
 use super::seen::{Seen, decode, definitions, problems, row};
@@ -55,6 +55,34 @@ fn gaps_between_events() {
     let (seen, summary) = decode(&stream.events(&block(&wrap)).end());
     assert_eq!(problems(&seen), []);
     assert_eq!((summary.loss.lost, summary.loss.unknown), (2, 1), "the first number is far off");
+}
+
+#[test]
+fn a_row_that_cannot_be_read_says_nothing_of_the_numbers() {
+    let events = |empty: Rows, list: &[(u64, u32)]| list.iter().fold(empty, |rows, (who, n)| rows.with(by(*who, *n)));
+    // Full rows have their size in front: one that is cut must not be taken in parts either.
+    for empty in [Rows::compressed(), Rows::uncompressed()] {
+        for cut in [(2, 40), (1, 3)] {
+            let mut content = events(empty.clone(), &[(1, 1), (1, 2), cut]).content();
+            content.truncate(content.len() - 4);
+            for (next, expected) in [(3, vec![]), (5, vec![(FIRST, Some(2))])] {
+                let stream = definitions().block(kind::EVENT, &content).events(&events(empty.clone(), &[(1, next)]));
+                let (seen, summary) = decode(&stream.end());
+                let gap =
+                    |item: &Seen| if let Seen::Gap(thread, lost, _) = item { Some((*thread, *lost)) } else { None };
+                assert_eq!(seen.iter().filter_map(gap).collect::<Vec<_>>(), expected, "{cut:?}");
+                assert_eq!((summary.events, summary.problems.get(ProblemKind::EndsEarly)), (3, 1), "{cut:?}");
+            }
+        }
+    }
+    // A full row that lies about its payload is whole but for that.
+    let mut content = events(Rows::uncompressed(), &[(1, 1), (2, 40)]).content();
+    let payload_bytes = content.len() - 9;
+    content[payload_bytes] = 6;
+    let stream = definitions().block(kind::EVENT, &content).events(&events(Rows::uncompressed(), &[(1, 2)]));
+    let (seen, summary) = decode(&stream.end());
+    assert!(!seen.iter().any(|item| matches!(item, Seen::Gap(..))), "{seen:?}");
+    assert_eq!((summary.events, summary.problems.get(ProblemKind::BadSize)), (2, 1));
 }
 
 #[test]

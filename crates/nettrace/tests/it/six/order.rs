@@ -72,3 +72,38 @@ fn what_was_forgotten_does_not_come_back() {
     order.finish(&mut sink);
     assert_eq!(names, [Some("main".to_owned()), Some("another".to_owned())]);
 }
+
+#[test]
+fn what_is_said_of_threads_counts_among_the_bytes_that_wait() {
+    const LIMIT: usize = 64 << 10;
+    const NAME: usize = 1000;
+    // Each event is of another thread under the same index, and none is sorted.
+    let mut stream = definitions();
+    for number in 0..500u64 {
+        let name = format!("{number:0width$}", width = NAME);
+        let row = Row { time: 1000 + number, capture_thread: 3, thread: 3, ..row(1, 1, 0) };
+        stream = stream
+            .threads(&[Thread::new(3).of(5, number).named(&name)])
+            .events(&Rows::compressed().with(row))
+            .remove_threads(&[(3, 1)]);
+    }
+    let (mut most, mut names) = (0, Vec::new());
+    let mut order = TimeOrder::with_limit(LIMIT);
+    let mut sink = |item: Item<'_>| {
+        if let Item::Event(event) = item {
+            names.push(event.thread_name().and_then(|name| name.parse::<u64>().ok()));
+        }
+    };
+    let mut push = |item: Item<'_>| {
+        order.push(item, &mut sink);
+        most = most.max(order.waiting());
+    };
+    let mut decoder = Decoder::new();
+    decoder.feed(&stream.end(), &mut push).unwrap();
+    decoder.finish(&mut push).unwrap();
+    let counts = order.finish(&mut sink);
+    assert!((10..=LIMIT / NAME).contains(&most), "{most}");
+    assert_eq!((counts.waited, counts.out_of_order), (500, 0));
+    assert!(counts.early > 400, "{counts:?}");
+    assert_eq!(names, (0..500).map(Some).collect::<Vec<_>>());
+}
