@@ -14,5 +14,6 @@ mod scratch;
 mod seen;
 mod six;
 mod stream;
+mod universal;
 mod values;
 mod write;
