@@ -8,7 +8,7 @@ use crate::say::{say, typed};
 use crate::trace;
 use std::path::Path;
 use strata_digest::percent;
-use strata_profile::{Profile, Share, quality};
+use strata_profile::{Profile, Quantity, Share, quality};
 use strata_recording::Recording;
 use strata_resolve::files::HostFiles;
 use strata_resolve::nettrace::{Contents, ImageFiles, Trace, TraceReader};
@@ -74,6 +74,10 @@ fn of_trace(input: &InputArguments) -> Result<Trace, Failure> {
 
 /// One hint why frames have no names, and how they get them.
 fn warn_of_names(profile: &Profile, contents: &Contents) {
+    // Collectors of whole machines name what they can by themselves.
+    if profile.recording.measure.quantity() == Quantity::CpuTime {
+        return;
+    }
     let named = quality(profile).named_frames();
     if contents.has_rundown || named.part >= named.whole {
         return;
@@ -104,7 +108,7 @@ fn nothing_sampled(input: &InputArguments, contents: &Contents) -> Failure {
         format_args!("{} has no samples of threads: {what}{more}", input.shown()),
         format_args!(
             "strata info {file} tells what it is good for, strata events {file} lists its events; samples come from the \
-             provider Microsoft-DotNETCore-SampleProfiler",
+             provider Microsoft-DotNETCore-SampleProfiler, or from a collector of CPU samples (dotnet-trace collect-linux)",
             file = typed(&input.file)
         ),
     )

@@ -43,7 +43,7 @@ pub struct LossSummary {
     quantity: Quantity,
     /// Things missing as a whole, each a sentence without its full stop.
     pub gaps: Vec<String>,
-    /// Samples whose stack reaches the thread's root.
+    /// Samples whose stack reaches the thread's root, of those of which that is known.
     pub whole_stacks: Share,
     /// Samples by how their stack ended, most first.
     pub stacks_by_end: Vec<Counted>,
@@ -204,11 +204,17 @@ impl LossSummary {
         parts.map(|dropped| count(dropped.count, dropped.one, dropped.many)).collect::<Vec<_>>().join(", ")
     }
 
+    /// How many stacks are whole, where that is known of any.
+    fn whole(&self) -> String {
+        let is_untold = self.whole_stacks.whole == 0 && self.named_frames.whole > 0;
+        if is_untold { "not told".to_owned() } else { share(self.whole_stacks) }
+    }
+
     /// What was dropped, as label and value, for formats that have room for pairs.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts: Vec<_> = self.counts().map(|(label, count)| (label, count.to_string())).collect();
         facts.extend([
-            ("whole stacks", share(self.whole_stacks)),
+            ("whole stacks", self.whole()),
             ("named frames", share(self.named_frames)),
             ("named managed frames", share(self.named_managed_frames)),
         ]);
@@ -218,7 +224,7 @@ impl LossSummary {
 
     /// One line of what was dropped and how many stacks are whole, without full stop.
     pub fn line(&self) -> String {
-        let mut line = format!("{}, whole stacks: {}", self.sentence(), share(self.whole_stacks));
+        let mut line = format!("{}, whole stacks: {}", self.sentence(), self.whole());
         for gap in &self.gaps {
             line.push_str("; ");
             line.push_str(gap);
@@ -232,11 +238,11 @@ impl LossSummary {
         if !self.gaps.is_empty() {
             let _ = write!(text, " Missing: {}.", self.gaps.join("; "));
         }
-        if self.whole_stacks.whole == 0 {
+        if self.whole_stacks.whole == 0 && self.named_frames.whole == 0 {
             text.push_str(" There is no stack to judge.");
             return text;
         }
-        let _ = write!(text, " Whole stacks: {}", share(self.whole_stacks));
+        let _ = write!(text, " Whole stacks: {}", self.whole());
         let cuts: Vec<_> = self
             .stacks_by_end
             .iter()

@@ -72,6 +72,7 @@ mod summary;
 pub mod survey;
 mod text;
 mod trace;
+pub mod universal;
 mod value;
 pub mod write;
 

@@ -9,6 +9,7 @@ use crate::problem::Damage;
 use crate::runtime::{Known, Schema};
 use crate::six::MetadataDetails;
 use crate::text::Utf16;
+use crate::universal;
 
 /// What the stream says about one kind of event.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +36,8 @@ pub struct Metadata {
     pub details: Option<Box<MetadataDetails>>,
     /// Which of the runtime's events this is: looked up once, here, so that no event compares names.
     pub(crate) known: Option<Known>,
+    /// Which event of the conventions for whole machines this is; looked up once, too.
+    pub(crate) universal: Option<universal::Kind>,
     /// What this crate knows of the event where the stream says nothing; looked up once, too.
     pub(crate) schema: Option<&'static Schema>,
     /// The definition behind its id as the stream has it, for writing it again.
@@ -76,13 +79,17 @@ impl Metadata {
     }
 
     /// The fields by which payloads are read: those the stream states, or for the runtime's own events, of which it states
-    /// none, those this crate knows; `None` when nothing is known.
+    /// none, those this crate knows; `None` when nothing is known. Events that tell of a machine are read by their conventions
+    /// ([`crate::universal`]), whatever the stream states.
     pub fn payload_fields(&self) -> Option<&[Field]> {
         self.payload_fields_with(self.schema)
     }
 
     /// The same where this is what the crate knows of the event.
     pub(crate) fn payload_fields_with(&self, schema: Option<&'static Schema>) -> Option<&[Field]> {
+        if let Some(fields) = self.universal.and_then(universal::Kind::fields) {
+            return Some(fields);
+        }
         match (&self.fields, schema) {
             (Fields::Known(fields), _) if !fields.is_empty() => Some(match &fields[..] {
                 // Event sources wrap what they are given as one object in a field without a name (their counters do).
@@ -110,6 +117,7 @@ impl Metadata {
         }
         let known = Known::find(&provider, event_id);
         let schema = Schema::find(&provider, event_id, version, &name);
+        let universal = universal::Kind::find(&provider, &name);
         let mut metadata = Self {
             id,
             provider,
@@ -122,6 +130,7 @@ impl Metadata {
             fields: Fields::Opaque,
             details: None,
             known,
+            universal,
             schema,
             raw,
         };

@@ -107,6 +107,8 @@ pub enum NameSource {
     UnwindTable,
     /// The kernel's symbol list.
     KernelSymbol,
+    /// A symbol that another collector wrote into a trace.
+    TraceSymbol,
     /// No name is known, for this reason.
     None(Unnamed),
 }
@@ -145,6 +147,7 @@ impl NameSource {
             NameSource::ElfSymbol => "elf symbol",
             NameSource::UnwindTable => "unwind table",
             NameSource::KernelSymbol => "kernel symbol",
+            NameSource::TraceSymbol => "trace symbol",
             NameSource::None(Unnamed::NoMapping) => "none: no mapping",
             NameSource::None(Unnamed::NoSymbol) => "none: no symbol",
             NameSource::None(Unnamed::NoFile) => "none: file not readable",

@@ -91,6 +91,20 @@ pub enum Gap {
         /// Why.
         reason: String,
     },
+    /// Events of a trace that the profile does not use.
+    NotUsed {
+        /// How many.
+        events: u64,
+        /// What they are, in the plural.
+        what: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A trace does not tell how far its samples are apart.
+    SamplingPeriod {
+        /// What was taken for it, nanoseconds.
+        assumed_ns: u64,
+    },
     /// Code of an image is unnamed, in whole or in part.
     Image {
         /// The image as it was mapped.
@@ -117,6 +131,7 @@ pub enum Gap {
 }
 
 impl fmt::Display for Gap {
+    #[expect(clippy::cast_precision_loss, reason = "a time for reading")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Gap::StreamCut { file, bytes } => {
@@ -133,6 +148,12 @@ impl fmt::Display for Gap {
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
                 write!(f, "no names from {shown}{more}: {reason}")
             }
+            Gap::NotUsed { events, what, reason } => write!(f, "{events} {what} are not used: {reason}"),
+            Gap::SamplingPeriod { assumed_ns } => write!(
+                f,
+                "the trace does not tell how far its samples are apart: {} ms is taken for it, so times may be wrong, shares are not",
+                *assumed_ns as f64 / 1e6
+            ),
             Gap::NoRuntimeEvents { pid, reason } => write!(f, "no runtime events from process {pid}: {reason}"),
             Gap::Image { path, reason } => write!(f, "names of code in {path} are missing: {reason}"),
             Gap::SourceLines { path, reason } => write!(f, "source lines from {path} are missing: {reason}"),

@@ -37,9 +37,13 @@ impl Share {
 }
 
 impl Quality {
-    /// Samples whose stack reaches the thread's root, of all samples.
+    /// Samples whose stack reaches the thread's root, of all of which that is known.
     pub fn whole_stacks(&self) -> Share {
-        Share { part: self.stacks.get(&StackEnd::Root).copied().unwrap_or(0), whole: self.stacks.values().sum() }
+        let told = self.stacks.iter().filter(|(end, _)| **end != StackEnd::Untold);
+        Share {
+            part: self.stacks.get(&StackEnd::Root).copied().unwrap_or(0),
+            whole: told.map(|(_, count)| count).sum(),
+        }
     }
 
     /// Frames with a name, of all frames.

@@ -55,6 +55,7 @@ impl<'p> Threads<'p> {
             let sums = &mut sums[sample.thread.index()];
             sums.all.add(weight);
             sums.whole_stacks += u64::from(sample.end == StackEnd::Root);
+            sums.told_stacks += u64::from(sample.end != StackEnd::Untold);
             match sample.state {
                 ThreadState::Managed => sums.managed.add(weight),
                 ThreadState::External => sums.external.add(weight),
@@ -79,7 +80,7 @@ impl<'p> Threads<'p> {
                 thread: &thread.name,
                 cost: Cost::of(sums.all, all),
                 states: states(&sums),
-                whole_stacks: Share { part: sums.whole_stacks, whole: sums.all.samples },
+                whole_stacks: Share { part: sums.whole_stacks, whole: sums.told_stacks },
             })
             .collect();
         let key = |row: &ThreadRow<'_>| (row.cost.time_ns, row.cost.samples);
@@ -95,6 +96,7 @@ struct Sums {
     managed: Weight,
     external: Weight,
     whole_stacks: u64,
+    told_stacks: u64,
 }
 
 impl ThreadRow<'_> {

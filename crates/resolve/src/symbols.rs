@@ -196,7 +196,7 @@ fn kernel_symbols(files: &dyn Files) -> Result<KernelSymbols, String> {
 }
 
 /// The runtime's own libraries are told apart from other native code; precompiled managed code is in `.dll` files.
-fn kind_of_image(file_name: &str) -> CodeKind {
+pub(crate) fn kind_of_image(file_name: &str) -> CodeKind {
     const RUNTIME: [&str; 6] =
         ["libcoreclr.so", "libclrjit.so", "libclrgc.so", "libclrgcexp.so", "libmscordaccore.so", "libclretwrc.so"];
     if RUNTIME.contains(&file_name) {

@@ -28,6 +28,8 @@ pub enum Found {
     KnownRoot,
     /// By the .NET runtime, which walks managed frames only.
     RuntimeStack,
+    /// In the stack that another collector wrote into a trace, which does not say how it was walked.
+    TraceStack,
 }
 
 impl Found {
@@ -42,6 +44,7 @@ impl Found {
             Found::LiveMemory => "live memory",
             Found::KnownRoot => "known root",
             Found::RuntimeStack => "runtime stack",
+            Found::TraceStack => "trace stack",
         }
     }
 }
@@ -53,6 +56,8 @@ pub enum StackEnd {
     Root,
     /// Before it: the callers further out are unknown, for this reason.
     Cut(Cut),
+    /// It is not known whether the stack is whole: whoever walked it did not say.
+    Untold,
 }
 
 /// Why a stack was cut.
@@ -86,6 +91,7 @@ impl StackEnd {
             StackEnd::Cut(Cut::BadFramePointer) => "cut: bad frame pointer",
             StackEnd::Cut(Cut::TooDeep) => "cut: too deep",
             StackEnd::Cut(Cut::Unknown) => "cut: reason unknown",
+            StackEnd::Untold => "end not told",
         }
     }
 }

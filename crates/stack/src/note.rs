@@ -1,7 +1,7 @@
 //! The note beside each sample's chain in a recording: how its frames were found and how it ends.
 //!
 //! It travels in the raw data of a `perf.data` sample, where other readers ignore it. Layout, all bytes:
-//! version (1), end (0 = root, else 1 + the [`Cut`]), then pairs (how found, how many frames) over the *user* frames
+//! version (1), end (0 = root, 8 = untold, else 1 + the [`Cut`]), then pairs (how found, how many frames) over the *user* frames
 //! of the chain, leaf first; a count over 255 takes several pairs. Padding zeros may follow.
 
 use crate::{Cut, Found, StackEnd};
@@ -9,7 +9,7 @@ use crate::{Cut, Found, StackEnd};
 const VERSION: u8 = 1;
 
 /// A way's code is its place here. Recordings keep the codes, so a place that is free stays free.
-const FOUND: [Option<Found>; 9] = [
+const FOUND: [Option<Found>; 10] = [
     Some(Found::Ip),
     Some(Found::Cfi),
     Some(Found::FramePointer),
@@ -19,6 +19,7 @@ const FOUND: [Option<Found>; 9] = [
     None,
     Some(Found::KnownRoot),
     Some(Found::RuntimeStack),
+    Some(Found::TraceStack),
 ];
 
 const CUTS: [Cut; 7] = [
@@ -43,10 +44,14 @@ const fn found_code(found: Found) -> u8 {
         // 6 is free.
         Found::KnownRoot => 7,
         Found::RuntimeStack => 8,
+        Found::TraceStack => 9,
     }
 }
 
-/// 0 for a whole stack, else 1 + the reason's place in [`CUTS`].
+/// The code of a stack that does not say how it ends.
+const UNTOLD: u8 = 8;
+
+/// 0 for a whole stack, else 1 + the reason's place in [`CUTS`], or [`UNTOLD`].
 const fn end_code(end: StackEnd) -> u8 {
     match end {
         StackEnd::Root => 0,
@@ -57,6 +62,7 @@ const fn end_code(end: StackEnd) -> u8 {
         StackEnd::Cut(Cut::BadFramePointer) => 5,
         StackEnd::Cut(Cut::TooDeep) => 6,
         StackEnd::Cut(Cut::Unknown) => 7,
+        StackEnd::Untold => UNTOLD,
     }
 }
 
@@ -106,9 +112,10 @@ impl StackNote<'_> {
 /// Reads a note; `None` when these bytes are none (a sample of another recorder).
 pub fn decode(bytes: &[u8]) -> Option<StackNote<'_>> {
     let [VERSION, end, runs @ ..] = bytes else { return None };
-    let end = match end.checked_sub(1) {
-        None => StackEnd::Root,
-        Some(cut) => StackEnd::Cut(CUTS.get(usize::from(cut)).copied()?),
+    let end = match *end {
+        0 => StackEnd::Root,
+        UNTOLD => StackEnd::Untold,
+        cut => StackEnd::Cut(CUTS.get(usize::from(cut).checked_sub(1)?).copied()?),
     };
     Some(StackNote { end, runs })
 }
@@ -119,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_end_and_every_way_survives() {
-        for end in std::iter::once(StackEnd::Root).chain(CUTS.map(StackEnd::Cut)) {
+        for end in [StackEnd::Root, StackEnd::Untold].into_iter().chain(CUTS.map(StackEnd::Cut)) {
             let found: Vec<Found> =
                 FOUND.into_iter().flatten().flat_map(|found| std::iter::repeat_n(found, 300)).collect();
             let mut bytes = Vec::new();

@@ -10,5 +10,6 @@ pub mod nettrace;
 pub mod nettrace6;
 pub mod perfdata;
 pub mod profile;
+pub mod universal;
 
 pub use corpus::corpus;

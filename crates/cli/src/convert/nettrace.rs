@@ -49,7 +49,7 @@ impl Target {
         let writer = Writer::new(trace).map_err(|error| {
             Failure::bad_arguments(
                 format_args!("{}: {error}", trace::called(&arguments.input.file)),
-                "strata info and strata events read it as it is",
+                "strata info, strata events, strata report and the other formats of strata convert read it as it is",
             )
         })?;
         Ok(Self { writer, too_long: None, too_long_count: 0 })

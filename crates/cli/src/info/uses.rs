@@ -2,6 +2,7 @@
 
 use super::Info;
 use strata_nettrace::runtime::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROVIDER};
+use strata_nettrace::universal::EVENTS_PROVIDER;
 
 /// A question that a trace can answer, or why it cannot.
 pub(super) struct Use {
@@ -22,6 +23,9 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
     let of_all = |name: &str| info.kinds.iter().filter(|kind| *kind.name == *name).map(|kind| kind.events).sum::<u64>();
     let either = |events: u64, with: &'static str, without: &'static str| if events > 0 { with } else { without };
     let runtime = |ids: &[u32]| count(RUNTIME_PROVIDER, ids);
+    // Collectors number their events as they like.
+    let is_cpu = |kind: &&strata_nettrace::survey::Kind| *kind.provider == *EVENTS_PROVIDER && *kind.name == *"cpu";
+    let cpu_samples: u64 = info.kinds.iter().filter(is_cpu).map(|kind| kind.events).sum();
     let samples = count(SAMPLE_PROVIDER, &[0]);
     let names = runtime(&[143]) + count(RUNDOWN_PROVIDER, &[143, 144]);
     let collections = runtime(&[1]);
@@ -31,11 +35,20 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
     let counters = of_all("EventCounters");
     vec![
         Use {
+            what: "CPU samples",
+            events: cpu_samples,
+            how: either(
+                cpu_samples,
+                "strata report FILE",
+                "no CPU samples: they come from collectors of whole machines, such as dotnet-trace collect-linux",
+            ),
+        },
+        Use {
             what: "thread time",
             events: samples,
             how: either(
                 samples,
-                "strata report FILE",
+                if cpu_samples > 0 { "not shown: strata report shows the CPU samples" } else { "strata report FILE" },
                 "none: the provider Microsoft-DotNETCore-SampleProfiler gives samples",
             ),
         },

@@ -2,16 +2,17 @@
 
 use super::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER, STREAM_PROVIDER};
 use crate::metadata::Metadata;
+use crate::universal::SYSTEM_PROVIDER;
 
 /// Whether events of this definition say what code, modules or the process are called: without them, addresses of all other
 /// events stay addresses.
 ///
 /// These are all of the rundown; of the runtime's own the coming and going of methods, modules, assemblies and application
 /// domains, with what belongs to them (entry points of precompiled code, maps to IL, symbols), and the runtime's own
-/// version; and the stream's `ProcessInfo`.
+/// version; the stream's `ProcessInfo`; and all that collectors of whole machines tell of processes and code.
 pub fn names_code(metadata: &Metadata) -> bool {
     match &*metadata.provider {
-        RUNDOWN_PROVIDER => true,
+        RUNDOWN_PROVIDER | SYSTEM_PROVIDER => true,
         RUNTIME_PROVIDER => matches!(metadata.event_id, 72 | 141..=144 | 151..=159 | 187 | 190 | 260),
         STREAM_PROVIDER => metadata.event_id == 1,
         _ => false,
@@ -40,5 +41,7 @@ mod tests {
         check(STREAM_PROVIDER, 1, true);
         check("Microsoft-DotNETCore-SampleProfiler", 0, false);
         check("Other", 143, false);
+        check(SYSTEM_PROVIDER, 4, true);
+        check("Universal.Events", 4, false);
     }
 }

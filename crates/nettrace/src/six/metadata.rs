@@ -8,6 +8,7 @@ use crate::fields::Fields;
 use crate::metadata::Metadata;
 use crate::problem::Damage;
 use crate::runtime::{Known, Schema};
+use crate::universal;
 
 /// What only version 6 can say about a kind of event.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -37,7 +38,8 @@ impl Row {
         let id = row.varu32()?;
         let provider: Box<str> = read_text(row)?.into();
         let event_id = row.varu32()?;
-        let name = read_text(row)?.into();
+        let name: Box<str> = read_text(row)?.into();
+        let universal = universal::Kind::find(&provider, &name);
         let known = Known::find(&provider, event_id);
         let metadata = Metadata {
             id,
@@ -52,6 +54,7 @@ impl Row {
             details: None,
             raw: Box::default(),
             known,
+            universal,
             schema: None,
         };
         let mut read = Self { metadata, unknown_entry: None, bad_entries: false };

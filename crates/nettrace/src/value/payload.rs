@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::fields::Field;
 use crate::runtime::{MethodFlags, Schema};
 use crate::stack::PointerSize;
+use crate::universal;
 
 /// Whether a payload is what its description says. Offsets are bytes from the start of the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,11 +76,18 @@ impl<'a> Iterator for FieldsOfPayload<'a> {
 
 impl<'a> Event<'a> {
     /// The fields of the payload: those that the event's definition names, or for the runtime's own events, whose
-    /// definitions name none, those this crate knows.
+    /// definitions name none, those this crate knows. Events that tell of a machine have those of their conventions
+    /// ([`crate::universal`]).
     pub fn fields(&self) -> FieldsOfPayload<'a> {
         let read = |fields| FieldsOfPayload::new(self.payload, fields, self.pointer_size);
         let schema = self.schema();
         let fields = read(self.metadata.payload_fields_with(schema));
+        // Newer writers put more behind what they describe.
+        if let Some(more) = self.metadata.universal.and_then(universal::Kind::fields_with_more)
+            && matches!(fields.clone().fit(), Fit::Longer { .. })
+        {
+            return read(Some(more));
+        }
         // A JIT helper has a name and nothing else that methods have.
         match schema.and_then(Schema::without_null_texts) {
             Some(left) if is_jit_helper(&fields) && matches!(fields.clone().fit(), Fit::Short { .. }) => {

@@ -15,5 +15,6 @@ mod seen;
 mod six;
 mod stream;
 mod survey;
+mod universal;
 mod values;
 mod write;

@@ -51,14 +51,14 @@ impl About {
         trace: Option<TraceInfo>,
         summary: &Summary,
         file: &str,
-        usual_gap_ns: Option<u64>,
+        measure: Measure,
     ) -> RecordingInfo {
         let nanoseconds = |ticks| Timestamp(trace.map_or(ticks, |trace| trace.nanoseconds(ticks)));
         let start = trace.map_or(0, |trace| trace.sync_ticks);
         let unix_ms = trace.and_then(|trace| trace.utc.unix_milliseconds());
         RecordingInfo {
             target: if self.command_line.is_empty() { file.to_owned() } else { self.command_line.clone() },
-            measure: Measure::ThreadTime { usual_gap_ns },
+            measure,
             start: nanoseconds(start),
             end: nanoseconds(summary.times.map_or(start, |(_, last)| last)),
             start_unix_ns: unix_ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| ms.saturating_mul(1_000_000)),

@@ -1,4 +1,6 @@
-//! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time.
+//! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time, or those
+//! of a collector of whole machines as CPU time ([`machine`]). Which of both it is, what comes decides: a stream with samples
+//! of CPU time is one of CPU time.
 //!
 //! The stream's items are taken as they come: samples are kept as addresses, each distinct stack once, because their names
 //! come last, in the list of methods that ends the stream. Then every address is named by what the runtime said was there at
@@ -8,7 +10,9 @@ mod about;
 mod contents;
 mod evidence;
 mod images;
+mod machine;
 mod names;
+mod runtime_code;
 mod samples;
 mod stacks;
 mod weights;
@@ -21,12 +25,17 @@ use about::About;
 use contents::Counting;
 use evidence::Evidence;
 use images::FoundImages;
+use machine::Machine;
 use names::Names;
+use runtime_code::RuntimeCode;
 use samples::{RawSample, RawThread, Samples};
 use std::path::PathBuf;
 use strata_nettrace::runtime::{Occasion, RuntimeEvent};
+use strata_nettrace::universal::UniversalEvent;
 use strata_nettrace::{Event, Item, Summary, TraceInfo};
-use strata_profile::{Gap, Process, Profile, ProfileBuilder, Sample, Thread, ThreadId, Timestamp, quality};
+use strata_profile::{
+    Gap, Loss, Measure, Process, Profile, ProfileBuilder, Sample, Thread, ThreadId, Timestamp, quality,
+};
 use strata_recording::StreamKind;
 
 /// Takes the items of one stream.
@@ -36,6 +45,7 @@ pub struct TraceReader {
     trace: Option<TraceInfo>,
     counting: Counting,
     samples: Samples,
+    machine: Machine,
     code: ManagedReader,
     evidence: Evidence,
     about: About,
@@ -45,7 +55,8 @@ pub struct TraceReader {
 /// What a stream gives.
 #[derive(Debug)]
 pub struct Trace {
-    /// The samples of the runtime's sampler as thread time; without samples when the sampler was not asked for.
+    /// The samples of a machine as CPU time; where there are none, those of the runtime's sampler as thread time; without
+    /// samples when neither was asked for.
     pub profile: Profile,
     /// What else is in the stream.
     pub contents: Contents,
@@ -73,7 +84,10 @@ impl TraceReader {
                 self.trace = Some(*trace);
             }
             Item::Event(event) => self.event(event),
-            Item::SequencePoint(_) => self.samples.stacks_restart(),
+            Item::SequencePoint(_) => {
+                self.samples.stacks_restart();
+                self.machine.stacks_restart();
+            }
             Item::Problem(problem) => self.first_problem = self.first_problem.or(Some(problem.offset)),
             _ => {}
         }
@@ -83,6 +97,11 @@ impl TraceReader {
         self.counting.event(event);
         let time = event.header.time;
         let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+        match UniversalEvent::decode(event) {
+            Ok(None) => {}
+            Ok(Some(decoded)) => return self.machine.event(&decoded, event, at),
+            Err(_) => return self.machine.damaged(),
+        }
         let decoded = match RuntimeEvent::decode(event) {
             Ok(Some(decoded)) => decoded,
             Ok(None) => return,
@@ -106,10 +125,44 @@ impl TraceReader {
     pub fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
         let contents = self.counting.finish(summary);
+        let mut profile =
+            if self.machine.has_samples() { self.cpu_time(summary) } else { self.thread_time(summary, images) };
+        let named = quality(&profile).named_frames();
+        let is_of_runtime = matches!(profile.recording.measure, Measure::ThreadTime { .. });
+        if is_of_runtime && named.part < named.whole && !contents.has_rundown {
+            profile.loss.gaps.push(Gap::NoRundown);
+        }
+        Trace { profile, contents }
+    }
+
+    fn cpu_time(self, summary: &Summary) -> Profile {
+        let about = self.about.recording(self.trace, summary, &self.file, Machine::measure(self.trace));
+        let mut builder = ProfileBuilder::new(about);
+        let mut missing = Loss::default();
+        self.code.finish().tell_loss(&mut missing);
+        let loss = builder.loss_mut();
+        loss.gaps = missing.gaps;
+        // Whoever collects for a whole machine loses what the kernel dropped; runtimes are not asked.
+        loss.perf_records = missing.runtime_events;
+        let thread_time = self.samples.all.len() as u64;
+        if thread_time > 0 {
+            loss.gaps.push(Gap::NotUsed {
+                events: thread_time,
+                what: "samples of thread time",
+                reason: "the trace has CPU time, which is shown",
+            });
+        }
+        self.machine.finish(&mut builder, self.trace);
+        builder.finish()
+    }
+
+    fn thread_time(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Profile {
         let mut code = self.code.finish();
         let (samples, usual_gap_ns, long_gaps) = weights::weigh(&mut self.samples);
-        let mut builder = ProfileBuilder::new(self.about.recording(self.trace, summary, &self.file, usual_gap_ns));
+        let measure = Measure::ThreadTime { usual_gap_ns };
+        let mut builder = ProfileBuilder::new(self.about.recording(self.trace, summary, &self.file, measure));
         code.tell_loss(builder.loss_mut());
+        self.machine.tell_loss(builder.loss_mut());
         let loss = builder.loss_mut();
         loss.long_gaps = long_gaps;
         loss.sampler_errors = samples.iter().filter(|sample| sample.is_error()).count() as u64;
@@ -129,7 +182,8 @@ impl TraceReader {
                 builder.thread(Thread { process, tid, name: thread.name.to_string() })
             })
             .collect();
-        let mut names = Names::new(code, found, &self.samples.stacks);
+        let code = RuntimeCode { managed: code, images: found };
+        let mut names = Names::new(code, &self.samples.stacks);
         for RawSample { time, thread, stack, state, weight_ns } in samples {
             let Some(&thread) = usize::try_from(thread).ok().and_then(|thread| threads.get(thread)) else { continue };
             let end = self.samples.stacks.end_of(stack);
@@ -137,13 +191,8 @@ impl TraceReader {
             let state = samples::state_of(state);
             builder.sample(Sample { time, thread, stack, weight_ns, state, end });
         }
-        let notices = names.take_notices();
+        let notices = names.into_code().take_notices();
         builder.loss_mut().gaps.extend(notices);
-        let mut profile = builder.finish();
-        let named = quality(&profile).named_frames();
-        if named.part < named.whole && !contents.has_rundown {
-            profile.loss.gaps.push(Gap::NoRundown);
-        }
-        Trace { profile, contents }
+        builder.finish()
     }
 }

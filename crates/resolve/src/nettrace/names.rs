@@ -1,20 +1,25 @@
 //! From the addresses of a stack to its frames, at the time of each sample.
 
-use super::images::FoundImages;
 use super::stacks::{RawStack, Stacks};
-use crate::managed::{ManagedCode, Method};
-use crate::paths;
 use crate::symbols::Named;
 use strata_address::Avma;
-use strata_profile::{
-    CodeKind, Found, Frame, FrameId, Function, Gap, Module, NameSource, ProfileBuilder, SourceLine, StackId, Timestamp,
-    Unnamed,
-};
+use strata_profile::{Found, Frame, FrameId, Function, ProfileBuilder, SourceLine, StackId, Timestamp};
+
+/// What is where in a process, at a moment that only moves forward.
+pub(super) trait CodeInTime {
+    /// Moves to a moment; returns whether anything changed.
+    fn advance(&mut self, to: Timestamp) -> bool;
+
+    /// What is at an address.
+    fn name(&mut self, address: Avma) -> Named;
+
+    /// How an address of this role was found.
+    fn found(&self, role: Role) -> Found;
+}
 
 /// Names the stacks of samples that come in time order.
-pub(super) struct Names<'t> {
-    code: ManagedCode,
-    images: FoundImages<'t>,
+pub(super) struct Names<'t, C> {
+    code: C,
     stacks: &'t Stacks,
     /// Counts the changes of code; what is known from before a change is looked up again.
     epoch: u32,
@@ -26,22 +31,22 @@ pub(super) struct Names<'t> {
 
 /// What an address of a stack stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     /// The instruction that was to run next.
     Leaf,
     /// The one behind a call.
     Caller,
 }
 
-impl<'t> Names<'t> {
-    pub(super) fn new(code: ManagedCode, images: FoundImages<'t>, stacks: &'t Stacks) -> Self {
+impl<'t, C: CodeInTime> Names<'t, C> {
+    pub(super) fn new(code: C, stacks: &'t Stacks) -> Self {
         let unknown = vec![None; stacks.len()];
-        Self { code, images, stacks, epoch: 0, as_leaf: unknown.clone(), as_caller: unknown }
+        Self { code, stacks, epoch: 0, as_leaf: unknown.clone(), as_caller: unknown }
     }
 
-    /// What is to be told of images.
-    pub(super) fn take_notices(&mut self) -> Vec<Gap> {
-        self.images.take_notices()
+    /// What named the stacks.
+    pub(super) fn into_code(self) -> C {
+        self.code
     }
 
     /// The stack of a sample at this time, which is not before that of the last.
@@ -97,34 +102,11 @@ impl<'t> Names<'t> {
             Role::Leaf => address,
             Role::Caller => address.checked_sub(1).unwrap_or(address),
         };
-        let named = self.name(looked_up);
+        let named = self.code.name(looked_up);
         let module = named.module.map(|module| builder.module(module));
         let function = builder.function(Function { name: named.name, module, kind: named.kind });
         let line =
             named.line.map(|line| SourceLine { file: builder.source_file((*line.file).clone()), line: line.number });
-        builder.frame(Frame { function, address, found: Found::RuntimeStack, named: named.source, line })
+        builder.frame(Frame { function, address, found: self.code.found(role), named: named.source, line })
     }
-
-    /// What the runtime said of the address, else what the image says that is there, else that it is unknown.
-    fn name(&mut self, address: Avma) -> Named {
-        if let Some(method) = self.code.look_up(address) {
-            return of_method(method);
-        }
-        self.images.name(address).unwrap_or_else(|| Named {
-            name: format!("[.NET code at {address}]"),
-            module: None,
-            kind: CodeKind::Managed,
-            source: NameSource::None(Unnamed::NoMethod),
-            line: None,
-        })
-    }
-}
-
-fn of_method(method: &Method) -> Named {
-    let module = method.module.as_ref().map(|module| Module {
-        name: paths::stem_anywhere(&module.path).to_owned(),
-        path: module.path.to_string(),
-        build_id: None,
-    });
-    Named { name: method.name.clone(), module, kind: method.kind, source: method.source, line: None }
 }

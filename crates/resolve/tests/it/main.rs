@@ -4,6 +4,7 @@
 
 mod files;
 mod hostile;
+mod machine_traces;
 mod oracle;
 mod programs;
 mod runtime;

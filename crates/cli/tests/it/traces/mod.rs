@@ -5,6 +5,7 @@ mod events;
 mod info;
 mod large;
 mod live_threads;
+mod machine;
 mod odd;
 mod thread_time;
 
