@@ -50,9 +50,10 @@ fn filters_are_all_held() {
         assert!(!expected.is_empty() && expected.len() < all.len(), "{arguments:?}");
         assert_eq!(lines(&arguments, &file).iter().collect::<Vec<_>>(), expected, "{arguments:?}");
     };
-    let thread = all[500]["thread"].to_string();
+    let thread = &all[500]["thread"];
+    let thread_text = thread.to_string();
     let (from, to) = (time(&all[200]), time(&all[900]));
-    check(&["--thread", &thread], &|event| event["thread"].to_string() == thread);
+    check(&["--thread", &thread_text], &|event| event["thread"] == *thread);
     check(&["--provider", "Microsoft-DotNETCore-SampleProfiler"], &|event| {
         event["provider"] == "Microsoft-DotNETCore-SampleProfiler"
     });
