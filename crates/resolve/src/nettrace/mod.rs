@@ -1,5 +1,5 @@
 //! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time, or those
-//! of a collector of whole machines as CPU time ([`machine`]). Which of both it is, what comes decides: a stream with samples
+//! of a collector of whole machines as CPU time (module `machine`). Which of both it is, what comes decides: a stream with samples
 //! of CPU time is one of CPU time.
 //!
 //! The stream's items are taken as they come: samples are kept as addresses, each distinct stack once, because their names
