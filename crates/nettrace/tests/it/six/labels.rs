@@ -124,7 +124,7 @@ fn ids_of_lists() {
     let (found, problems) = found_labels(&with_lists(stream, &[5, 6, 7, u32::MAX - 1, u32::MAX, 1, 0, 2]));
     let list = |level: u8| format!("[Level({level})]");
     assert_eq!(found, [list(5), list(66), list(7), list(254), list(255), list(1), String::new(), String::new()]);
-    assert_eq!(problems, [(ProblemKind::UnknownLabels, Some(2))]);
+    assert_eq!(problems, [(ProblemKind::DuplicateLabels, Some(6)), (ProblemKind::UnknownLabels, Some(2))]);
     // 0 stands for none; the list behind it has the id 1.
     let (found, problems) = found_labels(&with_lists(definitions().labels(0, &[&level(9), &level(1)]), &[0, 1]));
     assert_eq!(found, [String::new(), list(1)]);
