@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use strata_nettrace::runtime::described_events;
+use strata_nettrace::universal::{SYSTEM_PROVIDER, UniversalEvent};
 use strata_nettrace::{Decoder, Event, Fit, Item, Value};
 use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, Trace};
 
@@ -40,6 +41,7 @@ fn look(event: &Event<'_>, longest: usize) {
         Fit::Opaque => assert!(length > 0 && values == 0),
     }
     assert!(!event.metadata.display_name().is_empty());
+    let _ = UniversalEvent::decode(event);
 }
 
 /// What the bytes are taken as.
@@ -50,9 +52,11 @@ fn definition(kind: u8, bytes: &[u8]) -> Definition {
         0 => Definition { name: "E".into(), fields: bytes.to_vec(), ..Definition::native(1, "Source", 1, 0) },
         // Fields of version 5.
         1 => Definition { name: "E".into(), tags: vec![(2, bytes.to_vec())], ..Definition::native(1, "Source", 1, 0) },
-        // One of the runtime's own events, in one of its versions or a later one.
+        // One of the runtime's own events, in one of its versions or a later one, or one of a collector.
         _ => {
-            let mut events: Vec<_> = described_events().collect();
+            let of_machines = ["ProcessCreate", "ProcessMapping", "ProcessMappingMetadata", "ProcessSymbol"];
+            let of_machines = of_machines.map(|name| (SYSTEM_PROVIDER, None, name, 0));
+            let mut events: Vec<_> = described_events().chain(of_machines).collect();
             events.sort_unstable();
             let (provider, id, name, version) = events[usize::from(number) % events.len()];
             let definition = Definition::native(1, provider, id.unwrap_or(0), version + u32::from(kind > 200));

@@ -117,8 +117,8 @@ impl InputArguments {
 /// What to show.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A .nettrace trace has thread time: how long each thread was in its code, at work or waiting. A trace that is \
-                  cut is read up to there: one warning says at which byte, and the exit code is 0."
+    after_help = "A .nettrace trace has thread time: how long each thread was in its code, at work or waiting; one of a whole \
+                  machine (dotnet-trace collect-linux) has CPU time. A trace that is cut is read up to there: one warning says at which byte, and the exit code is 0."
 )]
 pub(crate) struct ReportArguments {
     #[command(flatten)]

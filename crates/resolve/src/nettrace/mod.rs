@@ -136,7 +136,8 @@ impl TraceReader {
     }
 
     fn cpu_time(self, summary: &Summary) -> Profile {
-        let about = self.about.recording(self.trace, summary, &self.file, Machine::measure(self.trace));
+        // Should a runtime say how it was started: it is one process of many.
+        let about = About::default().recording(self.trace, summary, &self.file, Machine::measure(self.trace));
         let mut builder = ProfileBuilder::new(about);
         let mut missing = Loss::default();
         self.code.finish().tell_loss(&mut missing);

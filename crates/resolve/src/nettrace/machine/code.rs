@@ -13,9 +13,9 @@ use strata_nettrace::universal::{MappingEvent, MappingMetadataEvent, SymbolEvent
 use strata_perfdata::record::MappedAs;
 use strata_profile::{CodeKind, Found, Module, NameSource, Timestamp, Unnamed};
 
-/// The kernel's half of the address space on the machines that collectors run on. They map it as one file into every process
-/// that was sampled in it.
-const KERNEL: Avma = Avma(0xffff_8000_0000_0000);
+/// Where the kernel's half of the address space begins. Collectors map the kernel as one file into every process that was
+/// sampled in it.
+const KERNEL: Avma = Avma(1 << 63);
 
 /// One mapping of one process.
 #[derive(Debug)]
