@@ -294,6 +294,14 @@ fn typed(event: &RuntimeEvent<'_>) -> Vec<(&'static str, String)> {
             ("RuntimeDllPath", event.runtime_path.to_string()),
         ],
         RuntimeEvent::Sample(kind) => vec![("Type", format!("{kind:?}"))],
+        RuntimeEvent::EntryPoint(event) => vec![
+            ("MethodID", hex(event.method_id)),
+            ("MethodNamespace", event.names.namespace.to_string()),
+            ("MethodName", event.names.name.to_string()),
+            ("MethodSignature", event.names.signature.to_string()),
+            ("EntryPoint", hex(event.start.0)),
+        ],
+        RuntimeEvent::Process(process) => vec![("CommandLine", process.command_line.to_string())],
         RuntimeEvent::RundownInit(_) | RuntimeEvent::RundownComplete(_) => vec![],
         other => panic!("new kind of event: {other:?}"),
     }
@@ -317,5 +325,5 @@ fn types_and_descriptions_say_the_same() {
             RuntimeEvent::decode(&event).expect("as long as described").is_some()
         }));
     }
-    assert_eq!(typed_events, 58);
+    assert_eq!(typed_events, 60);
 }

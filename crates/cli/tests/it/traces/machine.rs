@@ -40,7 +40,7 @@ fn a_machine_has_cpu_time_by_process() {
     let scratch = Scratch::new();
     let file = written(&scratch, "machine.nettrace", &machine());
     let top = report(&file, "top");
-    assert_eq!(top["recording"]["measure"]["measure"], "cpu-time");
+    assert_eq!(top["recording"]["measure"], "cpu-time");
     let rows: Vec<_> = top["data"]["functions"]
         .as_array()
         .unwrap()
