@@ -11,7 +11,7 @@ use std::time::Duration;
 #[command(
     name = "strata",
     version,
-    after_help = "Exit codes: 0 ok, 1 could not start, 2 recording failed, 3 bad arguments, 4 not possible on this \
+    after_help = "Exit codes: 0 ok, 1 could not start, 2 recording failed or a file could not be written, 3 bad arguments, 4 not possible on this \
                   machine, 5 input unreadable, 6 nothing to show. When a program is launched, its own code passes \
                   through (128 + signal when a signal ended it)."
 )]

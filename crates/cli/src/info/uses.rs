@@ -57,7 +57,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             events: names,
             how: either(
                 names,
-                "used by strata report",
+                "strata report names samples by them; strata events shows addresses",
                 "none, so frames stay addresses: the list of methods comes at the end of a session that is stopped and not killed",
             ),
         },
