@@ -205,10 +205,13 @@ fn a_version_of_its_own_decides_how_a_payload_is_read() {
     assert_eq!(counts, [one.clone(), two.clone(), one, two]);
 }
 
+/// What is tried, the first ids of its blocks, which list each event gets, and the ids told as defined twice.
+type Case = (&'static str, &'static [u32], [Option<u8>; 3], &'static [i64]);
+
 #[test]
 fn of_lists_defined_twice_the_newer_one_counts() {
     let level = |level: u8| vec![(9, vec![level])];
-    let cases: [(&str, &[u32], [Option<u8>; 3], &[i64]); 4] = [
+    let cases: [Case; 4] = [
         ("once", &[1, 2], [Some(0), Some(1), None], &[]),
         ("inside the run", &[1, 2, 1], [Some(2), Some(1), None], &[1]),
         ("outside of it", &[1, 3, 3], [Some(0), None, Some(2)], &[3]),
