@@ -24,6 +24,17 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every tier but [`Tier::Unknown`], in the order of the runtime's numbers.
+    pub const TOLD: [Tier; 7] = [
+        Tier::MinOptJitted,
+        Tier::Optimized,
+        Tier::QuickJitted,
+        Tier::OptimizedTier1,
+        Tier::OptimizedTier1OSR,
+        Tier::QuickJittedInstrumented,
+        Tier::OptimizedTier1Instrumented,
+    ];
+
     /// The runtime's spelling.
     pub const fn label(self) -> &'static str {
         match self {

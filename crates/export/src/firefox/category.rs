@@ -12,21 +12,11 @@ pub(super) struct Category {
     subcategories: Vec<&'static str>,
 }
 
-const TIERS: [Tier; 7] = [
-    Tier::MinOptJitted,
-    Tier::Optimized,
-    Tier::QuickJitted,
-    Tier::OptimizedTier1,
-    Tier::OptimizedTier1OSR,
-    Tier::QuickJittedInstrumented,
-    Tier::OptimizedTier1Instrumented,
-];
-
 /// All categories. The profiler takes the first grey one as its default.
 pub(super) fn categories() -> Vec<Category> {
     let plain = |name, color| Category { name, color, subcategories: vec!["Other"] };
     let mut jit = plain("JIT", "green");
-    jit.subcategories.extend(TIERS.map(Tier::label));
+    jit.subcategories.extend(Tier::TOLD.map(Tier::label));
     vec![
         plain("Other", "grey"),
         plain("Kernel", "orange"),
@@ -47,7 +37,9 @@ pub(super) fn category_of(kind: CodeKind) -> (usize, usize) {
         CodeKind::Kernel => (1, 0),
         CodeKind::Native => (2, 0),
         CodeKind::Runtime => (3, 0),
-        CodeKind::Jit(tier) => (4, TIERS.iter().position(|&known| known == tier).map_or(0, |position| position + 1)),
+        CodeKind::Jit(tier) => {
+            (4, Tier::TOLD.iter().position(|&known| known == tier).map_or(0, |position| position + 1))
+        }
         CodeKind::ReadyToRun => (5, 0),
         CodeKind::Stub => (6, 0),
         CodeKind::Managed => (7, 0),
@@ -88,7 +80,7 @@ mod tests {
         assert_eq!(all[category_of_mark(external).0].name, external.leaf_kind());
         check(CodeKind::Unknown, "Other");
         check(CodeKind::Jit(Tier::Unknown), "Other");
-        for tier in TIERS {
+        for tier in Tier::TOLD {
             check(CodeKind::Jit(tier), tier.label());
         }
     }

@@ -41,18 +41,9 @@ fn managed(text: &str) -> Option<SymbolName> {
 
 /// The runtime's words for how a method was compiled.
 fn kind_of(tier: &str) -> CodeKind {
-    const TIERS: [Tier; 7] = [
-        Tier::MinOptJitted,
-        Tier::Optimized,
-        Tier::QuickJitted,
-        Tier::OptimizedTier1,
-        Tier::OptimizedTier1OSR,
-        Tier::QuickJittedInstrumented,
-        Tier::OptimizedTier1Instrumented,
-    ];
     match tier {
         "PreJIT" | "ReadyToRun" => CodeKind::ReadyToRun,
-        _ => CodeKind::Jit(TIERS.into_iter().find(|known| known.label() == tier).unwrap_or(Tier::Unknown)),
+        _ => CodeKind::Jit(Tier::TOLD.into_iter().find(|known| known.label() == tier).unwrap_or(Tier::Unknown)),
     }
 }
 
