@@ -168,17 +168,9 @@ fn filters(input: &Path) -> Vec<Filter> {
     ]
 }
 
-/// A real file from elsewhere, or `None` with a word about it where the files are not there. In CI they have to be.
-fn corpus(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("STRATA_CORPUS")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")), PathBuf::from);
-    let file = folder.join("nettrace").join(name);
-    if file.is_file() {
-        return Some(file);
-    }
-    assert!(std::env::var_os("CI").is_none(), "no corpus at {}: set STRATA_CORPUS", folder.display());
-    println!("skipped: corpus not present at {}", folder.display());
-    None
+/// A real file from elsewhere, where the files are there.
+fn real(name: &str) -> Option<PathBuf> {
+    Some(strata_testkit::corpus()?.join("nettrace").join(name))
 }
 
 #[test]
@@ -190,7 +182,7 @@ fn files_from_elsewhere() {
         "net3.0-win-all-events.nettrace",
     ];
     for name in names {
-        if let Some(file) = corpus(name) {
+        if let Some(file) = real(name) {
             check(name, &file, &filters(&file));
         }
     }

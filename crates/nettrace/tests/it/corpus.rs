@@ -1,22 +1,10 @@
 //! Real streams, against the answers in their list.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use strata_nettrace::runtime::{Occasion, RuntimeEvent, SampleType};
 use strata_nettrace::{CutBlock, Decoder, FieldType, Fields, Item, ProblemKind, StreamEnd, Summary};
-
-/// The folder of real files, or `None` with a word about it where it is not there. In CI it has to be.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let folder = std::env::var_os("STRATA_CORPUS")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")), PathBuf::from);
-    if folder.join("MANIFEST.tsv").is_file() {
-        return Some(folder);
-    }
-    assert!(std::env::var_os("CI").is_none(), "no corpus at {}: set STRATA_CORPUS", folder.display());
-    println!("skipped: corpus not present at {}", folder.display());
-    None
-}
+use strata_testkit::corpus;
 
 /// Name and bytes of each real stream.
 pub(crate) fn files() -> Vec<(String, Vec<u8>)> {

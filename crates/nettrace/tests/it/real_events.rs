@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strata_nettrace::{Decoder, Event, Fit, Item};
 
-use crate::corpus::corpus;
+use strata_testkit::corpus;
 
 /// Passes all events of a real stream on to `look`.
 fn each_event(name: &str, mut look: impl FnMut(&Event<'_>)) -> bool {

@@ -2,24 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
 
 use linux_perf_data::linux_perf_event_reader::EventRecord;
 use linux_perf_data::{PerfFileReader, PerfFileRecord};
 use strata_perfdata::record::Other;
 use strata_perfdata::{FileError, PerfData, ProblemKind, RecordAt, RecordData};
 
-/// A file of the corpus; `None` where there is none (which must not be where all tests must run).
+/// A file of the corpus, where that is there.
 fn corpus_file(name: &str) -> Option<Vec<u8>> {
-    let corpus = std::env::var_os("STRATA_CORPUS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from);
-    let path = corpus.join("perfdata").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "corpus not present: {}", path.display());
-        eprintln!("corpus not present: {}", path.display());
-    }
-    bytes
+    Some(std::fs::read(strata_testkit::corpus()?.join("perfdata").join(name)).unwrap())
 }
 
 #[test]
