@@ -166,7 +166,10 @@ impl About {
             Ok(Some(RuntimeEvent::Information(_, information))) => {
                 self.runtime = Some(information.version);
                 self.runtime_path = Some(information.runtime_path.to_string());
-                self.command_line.get_or_insert_with(|| information.command_line.to_string());
+                // What the stream says of the process itself counts for more.
+                if self.command_line.as_ref().is_none_or(String::is_empty) {
+                    self.command_line = Some(information.command_line.to_string());
+                }
             }
             Ok(Some(RuntimeEvent::Process(process))) => {
                 self.command_line = Some(process.command_line.to_string());

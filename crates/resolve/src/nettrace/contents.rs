@@ -1,7 +1,8 @@
 //! What is in a stream, in numbers: for those who find no samples in it.
 
 use rustc_hash::FxHashMap;
-use strata_nettrace::{Event, Summary};
+use strata_nettrace::Summary;
+use strata_nettrace::survey::Survey;
 
 /// What is in a stream.
 #[derive(Clone, Debug)]
@@ -14,30 +15,16 @@ pub struct Contents {
     pub has_rundown: bool,
 }
 
-/// Counts events as they come.
-#[derive(Default)]
-pub(super) struct Counting {
-    of_provider: FxHashMap<Box<str>, u64>,
-    has_rundown: bool,
-}
-
-impl Counting {
-    pub(super) fn event(&mut self, event: &Event<'_>) {
-        let provider = &event.metadata.provider;
-        match self.of_provider.get_mut(provider) {
-            Some(count) => *count = count.saturating_add(1),
-            None => drop(self.of_provider.insert(provider.clone(), 1)),
+impl Contents {
+    pub(super) fn of(survey: &Survey, summary: &Summary, has_rundown: bool) -> Self {
+        let mut of_provider: FxHashMap<&str, u64> = FxHashMap::default();
+        for kind in survey.kinds() {
+            let count = of_provider.entry(&kind.provider).or_default();
+            *count = count.saturating_add(kind.events);
         }
-    }
-
-    pub(super) fn rundown_is_complete(&mut self) {
-        self.has_rundown = true;
-    }
-
-    pub(super) fn finish(&self, summary: &Summary) -> Contents {
         let mut providers: Vec<_> =
-            self.of_provider.iter().map(|(provider, count)| (provider.to_string(), *count)).collect();
+            of_provider.into_iter().map(|(provider, count)| (provider.to_owned(), count)).collect();
         providers.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Contents { events: summary.events, providers, has_rundown: self.has_rundown }
+        Self { events: summary.events, providers, has_rundown }
     }
 }

@@ -21,8 +21,6 @@ pub use contents::Contents;
 
 use crate::files::Files;
 use crate::managed::ManagedReader;
-use about::About;
-use contents::Counting;
 use evidence::Evidence;
 use images::FoundImages;
 use machine::Machine;
@@ -31,6 +29,7 @@ use runtime_code::RuntimeCode;
 use samples::{RawSample, RawThread, Samples};
 use std::path::PathBuf;
 use strata_nettrace::runtime::{Occasion, RuntimeEvent};
+use strata_nettrace::survey::{About, Survey};
 use strata_nettrace::universal::UniversalEvent;
 use strata_nettrace::{Event, Item, Summary, TraceInfo};
 use strata_profile::{
@@ -43,12 +42,12 @@ use strata_recording::StreamKind;
 pub struct TraceReader {
     file: String,
     trace: Option<TraceInfo>,
-    counting: Counting,
+    survey: Survey,
+    has_rundown: bool,
     samples: Samples,
     machine: Machine,
     code: ManagedReader,
     evidence: Evidence,
-    about: About,
     first_problem: Option<u64>,
 }
 
@@ -78,6 +77,7 @@ impl TraceReader {
 
     /// Takes the next item of the stream.
     pub fn take(&mut self, item: &Item<'_>) {
+        self.survey.take(item);
         match item {
             Item::Trace(trace) => {
                 self.code.stream_began(Timestamp(trace.nanoseconds(trace.sync_ticks)));
@@ -94,7 +94,6 @@ impl TraceReader {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        self.counting.event(event);
         let time = event.header.time;
         let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
         match UniversalEvent::decode(event) {
@@ -110,9 +109,7 @@ impl TraceReader {
         match &decoded {
             RuntimeEvent::Sample(state) => self.samples.take(*state, event, at),
             RuntimeEvent::EntryPoint(entry_point) => self.evidence.entry_point(entry_point),
-            RuntimeEvent::Process(process) => self.about.process(process),
-            RuntimeEvent::Information(_, information) => self.about.runtime(information),
-            RuntimeEvent::RundownComplete(Occasion::RundownEnd) => self.counting.rundown_is_complete(),
+            RuntimeEvent::RundownComplete(Occasion::RundownEnd) => self.has_rundown = true,
             RuntimeEvent::Method(_, method) => self.evidence.method(method),
             RuntimeEvent::Module(_, module) => self.evidence.module(module),
             _ => {}
@@ -124,7 +121,7 @@ impl TraceReader {
     /// loss tells what is missing.
     pub fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
-        let contents = self.counting.finish(summary);
+        let contents = Contents::of(&self.survey, summary, self.has_rundown);
         let mut profile =
             if self.machine.has_samples() { self.cpu_time(summary) } else { self.thread_time(summary, images) };
         let named = quality(&profile).named_frames();
@@ -137,8 +134,9 @@ impl TraceReader {
 
     fn cpu_time(self, summary: &Summary) -> Profile {
         // Should a runtime say how it was started: it is one process of many.
-        let about = About::default().recording(self.trace, summary, &self.file, Machine::measure(self.trace));
-        let mut builder = ProfileBuilder::new(about);
+        let nothing = About::default();
+        let measure = Machine::measure(self.trace);
+        let mut builder = ProfileBuilder::new(about::recording(&nothing, self.trace, summary, &self.file, measure));
         let mut missing = Loss::default();
         self.code.finish().tell_loss(&mut missing);
         let loss = builder.loss_mut();
@@ -161,7 +159,8 @@ impl TraceReader {
         let mut code = self.code.finish();
         let (samples, usual_gap_ns, long_gaps) = weights::weigh(&mut self.samples);
         let measure = Measure::ThreadTime { usual_gap_ns };
-        let mut builder = ProfileBuilder::new(self.about.recording(self.trace, summary, &self.file, measure));
+        let mut builder =
+            ProfileBuilder::new(about::recording(self.survey.about(), self.trace, summary, &self.file, measure));
         code.tell_loss(builder.loss_mut());
         self.machine.tell_loss(builder.loss_mut());
         let loss = builder.loss_mut();
@@ -170,8 +169,8 @@ impl TraceReader {
         let found = FoundImages::find(&self.evidence, images);
         let process = builder.process(Process {
             pid: self.trace.and_then(|trace| trace.process_id).unwrap_or(0),
-            name: self.about.program().to_owned(),
-            runtime_version: self.about.runtime_version().map(str::to_owned),
+            name: about::program(self.survey.about()).to_owned(),
+            runtime_version: self.survey.about().runtime.map(|version| version.to_string()),
         });
         let threads: Vec<ThreadId> = self
             .samples
