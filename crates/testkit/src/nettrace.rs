@@ -313,15 +313,20 @@ impl Blobs {
 
     /// The content: header, then blobs.
     pub fn content(&self) -> Vec<u8> {
-        let (low, high) = self.times.unwrap_or_default();
-        let mut content = self.header_size.to_le_bytes().to_vec();
-        content.extend(u16::from(self.compressed).to_le_bytes());
-        content.extend(low.to_le_bytes());
-        content.extend(high.to_le_bytes());
-        content.resize(content.len().max(self.header_size.into()), 0xee);
-        content.extend(&self.blobs);
-        content
+        event_block(self.header_size, self.compressed, self.times.unwrap_or_default(), &self.blobs)
     }
+}
+
+/// Content of an event block, which versions 4 to 6 begin with the same header: its size, whether rows are compressed, earliest
+/// and latest time.
+pub(crate) fn event_block(header_size: u16, compressed: bool, times: (u64, u64), rows: &[u8]) -> Vec<u8> {
+    let mut content = header_size.to_le_bytes().to_vec();
+    content.extend(u16::from(compressed).to_le_bytes());
+    content.extend(times.0.to_le_bytes());
+    content.extend(times.1.to_le_bytes());
+    content.resize(content.len().max(header_size.into()), 0xee);
+    content.extend(rows);
+    content
 }
 
 /// Definition of an event.

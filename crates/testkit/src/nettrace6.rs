@@ -4,7 +4,7 @@
 //! of the other tables. Everything that can be wrong in a stream can be written wrong: kinds, sizes and contents are
 //! parameters, or can be given as bytes.
 
-use crate::nettrace::leb128;
+use crate::nettrace::{event_block, leb128};
 
 /// Kinds of blocks.
 pub mod kind {
@@ -335,14 +335,7 @@ impl Rows {
 
     /// The content: header, then rows.
     pub fn content(&self) -> Vec<u8> {
-        let (low, high) = self.times.unwrap_or_default();
-        let mut content = self.header_size.to_le_bytes().to_vec();
-        content.extend(u16::from(self.compressed).to_le_bytes());
-        content.extend(low.to_le_bytes());
-        content.extend(high.to_le_bytes());
-        content.resize(content.len().max(self.header_size.into()), 0xee);
-        content.extend(&self.rows);
-        content
+        event_block(self.header_size, self.compressed, self.times.unwrap_or_default(), &self.rows)
     }
 }
 

@@ -58,26 +58,37 @@ pub(crate) fn any_blob() -> impl Strategy<Value = Blob> {
     )
 }
 
+/// A place in a stream, what happens there, and the byte that comes in.
+pub(crate) type Edit = (prop::sample::Index, u8, u8);
+
+/// Some edits.
+pub(crate) fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    prop::collection::vec((any::<prop::sample::Index>(), 0..3u8, any::<u8>()), 0..4)
+}
+
+/// The stream with bytes changed, inserted or taken away.
+pub(crate) fn edited(mut bytes: Vec<u8>, edits: &[Edit]) -> Vec<u8> {
+    for (at, edit, byte) in edits {
+        let at = at.index(bytes.len());
+        match edit {
+            0 => bytes[at] = *byte,
+            1 => bytes.insert(at, *byte),
+            _ => drop(bytes.remove(at)),
+        }
+    }
+    bytes
+}
+
 /// A stream of random events, some of whose bytes were changed, inserted or taken away.
 pub(crate) fn damaged_stream() -> impl Strategy<Value = Vec<u8>> {
     let blocks = prop::collection::vec((any::<bool>(), prop::collection::vec(any_blob(), 0..6)), 0..4);
-    let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..3u8, any::<u8>()), 0..4);
-    (blocks, edits).prop_map(|(blocks, edits)| {
+    (blocks, edits()).prop_map(|(blocks, edits)| {
         let mut stream = prelude();
         for (compressed, events) in blocks {
             let empty = if compressed { Blobs::compressed() } else { Blobs::uncompressed() };
             stream = stream.events(&events.into_iter().fold(empty, Blobs::with)).sequence_point(5, &[(0, 9)]);
         }
-        let mut bytes = stream.end();
-        for (at, edit, byte) in edits {
-            let at = at.index(bytes.len());
-            match edit {
-                0 => bytes[at] = byte,
-                1 => bytes.insert(at, byte),
-                _ => drop(bytes.remove(at)),
-            }
-        }
-        bytes
+        edited(stream.end(), &edits)
     })
 }
 

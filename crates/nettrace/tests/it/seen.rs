@@ -49,8 +49,16 @@ impl Seen {
 
 /// What a stream that comes in these chunks holds.
 pub(crate) fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<Summary, Refused>) {
+    decode_chunks_as(chunks, Seen::of)
+}
+
+/// The same, the items as something else.
+pub(crate) fn decode_chunks_as<'a, T>(
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    of: impl Fn(&Item<'_>) -> T,
+) -> (Vec<T>, Result<Summary, Refused>) {
     let mut seen = Vec::new();
-    let mut sink = |item: Item<'_>| seen.push(Seen::of(&item));
+    let mut sink = |item: Item<'_>| seen.push(of(&item));
     let mut decoder = Decoder::new();
     for chunk in chunks {
         if let Err(refused) = decoder.feed(chunk, &mut sink) {

@@ -5,6 +5,7 @@ use strata_nettrace::StreamEnd;
 use strata_testkit::nettrace6::{Row, Rows};
 
 use super::seen::{decode_chunks, events, prelude, row, sample_stream};
+use crate::chunks::{edited, edits};
 
 #[test]
 fn byte_by_byte_is_the_same_as_all_at_once() {
@@ -66,23 +67,13 @@ fn any_row() -> impl Strategy<Value = Row> {
 /// A stream of random events, some of whose bytes were changed, inserted or taken away.
 fn damaged_stream() -> impl Strategy<Value = Vec<u8>> {
     let blocks = prop::collection::vec((any::<bool>(), prop::collection::vec(any_row(), 0..6)), 0..4);
-    let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..3u8, any::<u8>()), 0..4);
-    (blocks, edits).prop_map(|(blocks, edits)| {
+    (blocks, edits()).prop_map(|(blocks, edits)| {
         let mut stream = prelude();
         for (compressed, rows) in blocks {
             let empty = if compressed { Rows::compressed() } else { Rows::uncompressed() };
             stream = stream.events(&rows.into_iter().fold(empty, Rows::with)).remove_threads(&[(2, 4)]);
         }
-        let mut bytes = stream.raw(&sample_stream()[20..]).end();
-        for (at, edit, byte) in edits {
-            let at = at.index(bytes.len());
-            match edit {
-                0 => bytes[at] = byte,
-                1 => bytes.insert(at, byte),
-                _ => drop(bytes.remove(at)),
-            }
-        }
-        bytes
+        edited(stream.raw(&sample_stream()[20..]).end(), &edits)
     })
 }
 

@@ -1,7 +1,9 @@
 //! Items as owned values, and the streams that several tests begin with.
 
-use strata_nettrace::{BlockKind, Decoder, Item, Problem, ProblemKind, Refused, Summary, TraceInfo};
+use strata_nettrace::{BlockKind, Item, Problem, ProblemKind, Refused, Summary, TraceInfo};
 use strata_testkit::nettrace6::{Definition, Row, Rows, Stream, Thread};
+
+use crate::seen::decode_chunks_as;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Seen {
@@ -58,16 +60,7 @@ impl Seen {
 
 /// What a stream that comes in these chunks holds.
 pub(super) fn decode_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Result<Summary, Refused>) {
-    let mut seen = Vec::new();
-    let mut sink = |item: Item<'_>| seen.push(Seen::of(&item));
-    let mut decoder = Decoder::new();
-    for chunk in chunks {
-        if let Err(refused) = decoder.feed(chunk, &mut sink) {
-            return (seen, Err(refused));
-        }
-    }
-    let summary = decoder.finish(&mut sink);
-    (seen, summary)
+    decode_chunks_as(chunks, Seen::of)
 }
 
 /// What a stream that must not be refused holds.
