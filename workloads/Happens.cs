@@ -2,7 +2,7 @@
 //
 //   Happens gc            garbage of all sizes, some of it kept, and collections of every kind
 //   Happens exceptions    2000 exceptions: two of InvalidOperationException for each ArgumentException
-//   Happens contention    four threads that fight for a lock
+//   Happens contention    four threads that wait for a lock, 25 times
 //   Happens pool          more blocking work than the thread pool has threads for, and tasks that wait for each other
 //   Happens source        300 rounds of an event source's own events: all plain types, arrays and structures, activities
 //   Happens large         an event of 60 kB, one of 70 kB, which is more than the runtime takes, and a small one
@@ -110,7 +110,7 @@ static class Happens
             case "exceptions":
                 return Throw;
             case "contention":
-                return () => InThreads(4, Fight);
+                return Contend;
             case "pool":
                 return Crowd;
             case "source":
@@ -179,14 +179,29 @@ static class Happens
         }
     }
 
-    static void Fight()
+    // Four threads at a lock that this one holds until all of them wait for it, as often as it takes for a trace of some size.
+    static void Contend()
     {
-        for (int i = 0; i < 50; i++)
+        for (int round = 0; round < 25; round++)
         {
+            var threads = new List<Thread>();
             lock (Gate)
             {
-                Thread.Sleep(1);
+                for (int i = 0; i < 4; i++)
+                {
+                    var thread = new Thread(() => { lock (Gate) { Thread.Sleep(1); } }) { Name = "worker " + i };
+                    threads.Add(thread);
+                    thread.Start();
+                }
+                foreach (Thread thread in threads)
+                {
+                    while ((thread.ThreadState & System.Threading.ThreadState.WaitSleepJoin) == 0)
+                    {
+                        Thread.Sleep(1);
+                    }
+                }
             }
+            threads.ForEach(thread => thread.Join());
         }
     }
 

@@ -5,10 +5,9 @@
 //! Benches that print figures, never tests: on a busy machine they mean little, which the noise in the first row shows.
 
 mod contender;
-mod images;
+mod example;
 mod machine;
 mod measure;
-mod nettrace;
 mod options;
 mod processors;
 mod running;
@@ -36,8 +35,8 @@ use crate::{apt, demo, targets, workloads};
 pub(crate) fn run(layout: &Layout, words: &[String]) -> Result<()> {
     match words.split_first() {
         Some((name, words)) if name == "overhead" => overhead(layout, &Options::parse(words)?),
-        Some((name, words)) if name == "images" => images::images(layout, words),
-        Some((name, words)) if name == "nettrace" => nettrace::nettrace(layout, words),
+        Some((name, words)) if name == "images" => example::images(layout, words),
+        Some((name, words)) if name == "nettrace" => example::nettrace(layout, words),
         Some((other, _)) => bail!("no bench `{other}`; there are `overhead`, `images` and `nettrace`"),
         None => bail!("which bench? there are `overhead`, `images` and `nettrace`"),
     }

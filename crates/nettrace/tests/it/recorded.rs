@@ -123,7 +123,7 @@ fn contention() {
         &Runtime::all(),
         &["contention"],
         &format!("{RUNTIME}:0x4000:5"),
-        &[(RUNTIME, Some(81), 4), (RUNTIME, Some(91), 4)],
+        &[(RUNTIME, Some(81), 100), (RUNTIME, Some(91), 100)],
     );
 }
 
