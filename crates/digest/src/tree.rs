@@ -68,25 +68,25 @@ impl Place {
     }
 }
 
-/// Samples and the time they stand for, of the quantity that their profile measures.
+/// Samples, and what they stand for of the quantity that their profile measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Weight {
     /// Number of samples.
     pub samples: u64,
-    /// Time in nanoseconds.
-    pub time_ns: u64,
+    /// In the unit of the quantity.
+    pub amount: u64,
 }
 
 impl Weight {
     /// What one sample weighs.
     pub const fn of_sample(sample: &Sample) -> Self {
-        Self { samples: 1, time_ns: sample.weight_ns }
+        Self { samples: 1, amount: sample.weight }
     }
 
-    /// Adds another weight; time stops at the largest number instead of wrapping.
+    /// Adds another weight; the amount stops at the largest number instead of wrapping.
     pub fn add(&mut self, other: Weight) {
         self.samples += other.samples;
-        self.time_ns = self.time_ns.saturating_add(other.time_ns);
+        self.amount = self.amount.saturating_add(other.amount);
     }
 
     /// What these samples weigh together.

@@ -3,7 +3,7 @@
 //! One thread per thread of the operating system, with its process. A function is one function in all its tiers, with its
 //! source file where that is known; its frames carry the kind of code as category, the tier as subcategory, and the line. Times are milliseconds from the recording's
 //! start (or from the first sample, should that be earlier), weights are milliseconds of what is measured; of CPU time,
-//! `threadCPUDelta` is the same in nanoseconds. Where no sample has any, samples are counted instead. What was lost is in `meta.extra`.
+//! `threadCPUDelta` is the same in nanoseconds. Where no sample has any, samples are counted instead, and so are events. What was lost is in `meta.extra`.
 //! Addresses are `-1`: the model does not say where images begin. Source of the format: the type definitions and the
 //! format changelog of the Firefox Profiler.
 
@@ -17,7 +17,7 @@ use crate::json::{Column, samples_by_thread};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use strata_digest::CallTree;
-use strata_profile::{Profile, Quantity, Timestamp};
+use strata_profile::{Profile, Quantity, Timestamp, Unit};
 
 #[derive(Serialize)]
 struct Document<M, L, S, T> {
@@ -67,8 +67,10 @@ impl Clock {
     fn of(profile: &Profile) -> Self {
         let start = profile.recording.start;
         let zero = profile.samples.first().map_or(start, |sample| sample.time.min(start));
-        let weighs_time = profile.samples.iter().any(|sample| sample.weight_ns > 0);
-        Self { zero, weighs_time, quantity: profile.recording.measure.quantity() }
+        let quantity = profile.recording.measure.quantity();
+        let is_time = quantity.unit() == Unit::Nanoseconds;
+        let weighs_time = is_time && profile.samples.iter().any(|sample| sample.weight > 0);
+        Self { zero, weighs_time, quantity }
     }
 
     fn ms(self, time: Timestamp) -> f64 {

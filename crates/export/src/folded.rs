@@ -1,7 +1,7 @@
 //! Folded stacks: `process;thread;frame;frame N`, the input of flame graph programs.
 //!
 //! Frames go from the outermost to the leaf. Of CPU time `N` is the number of samples that have exactly this path; of thread
-//! time, whose samples are of very different weight, it is nanoseconds, and the time of threads that were outside of managed
+//! time, whose samples are of very different weight, it is nanoseconds, of events their number. The time of threads that were outside of managed
 //! code has a leaf of its own, `[external: native code or waiting]`. Threads of one
 //! name in processes of one name are one, so that two recordings can be compared. A process without name is shown as
 //! `[pid 12]`, a thread without name as `[tid 12]`. Lines are sorted frame by frame. In names, `;` is written `\x3b` and
@@ -53,7 +53,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         path.push_str(&label(row.place));
         let number = match quantity {
             Quantity::CpuTime => row.own.samples,
-            Quantity::ThreadTime => row.own.time_ns,
+            Quantity::ThreadTime | Quantity::Events => row.own.amount,
         };
         if number > 0 {
             writeln!(out, "{path} {number}")?;

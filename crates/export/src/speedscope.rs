@@ -1,6 +1,6 @@
 //! speedscope's file format: JSON, one sampled profile per thread.
 //!
-//! Weights are nanoseconds of CPU time or thread time, in the order of the samples; the file's name says of which. Frames are shared and carry their source file and
+//! Weights are nanoseconds of CPU time or thread time, or events, in the order of the samples; the file's name says of which. Frames are shared and carry their source file and
 //! the first of its lines that was seen, else their module's name as their file; a method in several tiers is one frame. The file's name ends with what was lost. Source of the format:
 //! the JSON schema that speedscope publishes at the address in the `$schema` field.
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
 use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, Sources, visible};
-use strata_profile::{Handle, Profile};
+use strata_profile::{Handle, Profile, Unit};
 
 #[derive(Serialize)]
 struct SharedFrame<'p> {
@@ -69,6 +69,10 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     };
     let steps = Steps(tree.nodes.iter().map(|node| (frame_of(node.place), node.parent)).collect());
     let by_thread = samples_by_thread(profile);
+    let unit = match profile.recording.measure.quantity().unit() {
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::Events => "none",
+    };
 
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
@@ -94,11 +98,11 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
             profile.threads.iter().map(|(id, thread)| {
                 let positions = &by_thread[id.index()];
                 let process = &profile.processes[thread.process];
-                let weights = || positions.iter().map(|&position| profile.samples[position as usize].weight_ns);
+                let weights = || positions.iter().map(|&position| profile.samples[position as usize].weight);
                 Sampled {
                     r#type: "sampled",
                     name: format!("{} (pid {}) / {} (tid {})", process.name, process.pid, thread.name, thread.tid),
-                    unit: "nanoseconds",
+                    unit,
                     start_value: 0,
                     end_value: weights().fold(0, u64::saturating_add),
                     samples: Column(|| {

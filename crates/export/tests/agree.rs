@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strata_export::{Compression, Format, write_profile};
 use strata_profile::{CodeKind, Cut, Profile, Quality, Quantity, StackEnd, ThreadState, Tier};
 use strata_report::Top;
-use strata_testkit::profile::{Sketch, empty, mixed, thread_time};
+use strata_testkit::profile::{Sketch, empty, events, mixed, thread_time};
 
 /// Self and total of each function by its name, in samples or nanoseconds. Marks such as `[cut: ...]` are left out.
 type Totals = BTreeMap<String, (u64, u64)>;
@@ -78,6 +78,7 @@ fn firefox(profile: &Profile) -> (Totals, Totals) {
         let func = frame_func[stack_frame[stack as usize] as usize];
         shared["stringArray"][func_name[func as usize] as usize].as_str().unwrap()
     };
+    let quantity = profile.recording.measure.quantity();
     let (mut by_samples, mut by_ns) = (Totals::new(), Totals::new());
     for thread in file["threads"].as_array().unwrap() {
         let samples = &thread["samples"];
@@ -87,11 +88,12 @@ fn firefox(profile: &Profile) -> (Totals, Totals) {
         assert!(times.is_sorted() && times.iter().all(|&time| time >= 0.0));
         let weights: Vec<u64> = match samples["weight"].as_array() {
             Some(weights) => weights.iter().map(|weight| (weight.as_f64().unwrap() * 1e6).round() as u64).collect(),
-            None => vec![0; stacks.len()],
+            // Of events, each sample is one.
+            None => vec![u64::from(quantity == Quantity::Events); stacks.len()],
         };
-        match profile.recording.measure.quantity() {
+        match quantity {
             Quantity::CpuTime => assert_eq!(numbers(&samples["threadCPUDelta"]), weights),
-            Quantity::ThreadTime => assert!(samples.get("threadCPUDelta").is_none()),
+            Quantity::ThreadTime | Quantity::Events => assert!(samples.get("threadCPUDelta").is_none()),
         }
         for (&stack, &ns) in stacks.iter().zip(&weights) {
             let mut path: Vec<&str> =
@@ -110,7 +112,7 @@ fn check(profile: &Profile) {
     let mut by_ns = Totals::new();
     for row in &top.functions {
         by_samples.insert(row.name.to_owned(), (row.own.samples, row.total.samples));
-        by_ns.insert(row.name.to_owned(), (row.own.time_ns, row.total.time_ns));
+        by_ns.insert(row.name.to_owned(), (row.own.amount, row.total.amount));
     }
     let (firefox_samples, firefox_ns) = firefox(profile);
     assert_eq!(firefox_samples, by_samples, "firefox");
@@ -118,10 +120,10 @@ fn check(profile: &Profile) {
     assert_eq!(speedscope(profile), by_ns, "speedscope");
     // Folded stacks write some names otherwise.
     let (shown, all) = match profile.recording.measure.quantity() {
-        Quantity::CpuTime => (by_samples, profile.samples.len() as u64),
+        Quantity::CpuTime | Quantity::Events => (by_samples, profile.samples.len() as u64),
         // What took no time has no line.
         Quantity::ThreadTime => {
-            let all = profile.samples.iter().map(|sample| sample.weight_ns).sum();
+            let all = profile.samples.iter().map(|sample| sample.weight).sum();
             (by_ns.into_iter().filter(|(_, (_, total))| *total > 0).collect(), all)
         }
     };
@@ -136,6 +138,7 @@ fn made_profiles_agree() {
     check(&mixed());
     check(&empty());
     check(&thread_time());
+    check(&events());
 }
 
 const KINDS: [CodeKind; 6] = [
@@ -158,7 +161,7 @@ struct Sampled {
     thread: usize,
     path: Vec<usize>,
     end: StackEnd,
-    weight_ns: u64,
+    weight: u64,
     state: ThreadState,
 }
 
@@ -175,7 +178,7 @@ fn sampled() -> impl Strategy<Value = Sampled> {
         ThreadState::Unknown,
     ]);
     (0..3usize, prop::collection::vec(0..12usize, 0..8), end, 0..3_000_000u64, state)
-        .prop_map(|(thread, path, end, weight_ns, state)| Sampled { thread, path, end, weight_ns, state })
+        .prop_map(|(thread, path, end, weight, state)| Sampled { thread, path, end, weight, state })
 }
 
 /// Functions of any name; those that are managed come in several tiers, the others have a name that no other has.
@@ -203,7 +206,7 @@ fn profile() -> impl Strategy<Value = Profile> {
             .collect();
         for sample in samples {
             let path: Vec<_> = sample.path.iter().map(|&function| frames[function]).collect();
-            sketch.sample_in(sample.state, threads[sample.thread], &path, sample.end, sample.weight_ns);
+            sketch.sample_in(sample.state, threads[sample.thread], &path, sample.end, sample.weight);
         }
         sketch.finish()
     })

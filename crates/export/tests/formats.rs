@@ -5,7 +5,7 @@ use std::path::Path;
 use strata_export::{Compression, Format, write_profile};
 use strata_profile::Profile;
 use strata_testkit::live;
-use strata_testkit::profile::{empty, mixed, thread_time};
+use strata_testkit::profile::{empty, events, mixed, thread_time};
 
 fn text(profile: &Profile, format: Format) -> String {
     let mut out = Vec::new();
@@ -46,7 +46,8 @@ fn one_line_arrays(pretty: &str) -> String {
 
 #[test]
 fn snapshots() {
-    for (name, profile) in [("mixed", mixed()), ("empty", empty()), ("thread_time", thread_time())] {
+    let profiles = [("mixed", mixed()), ("empty", empty()), ("thread_time", thread_time()), ("events", events())];
+    for (name, profile) in profiles {
         for format in [Format::Firefox, Format::Speedscope, Format::Folded] {
             insta::assert_snapshot!(format!("{name}_{format:?}").to_lowercase(), readable(&profile, format));
         }
@@ -119,7 +120,8 @@ fn errors_of_the_output_come_through() {
 #[test]
 fn speedscope_files_are_valid() {
     let schema = live::speedscope_schema().unwrap();
-    for (name, profile) in [("mixed", mixed()), ("empty", empty()), ("thread_time", thread_time())] {
+    let profiles = [("mixed", mixed()), ("empty", empty()), ("thread_time", thread_time()), ("events", events())];
+    for (name, profile) in profiles {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.speedscope.json"));
         std::fs::write(&file, text(&profile, Format::Speedscope)).unwrap();
         live::validate_json(&file, &schema).unwrap();

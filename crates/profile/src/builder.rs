@@ -125,7 +125,7 @@ mod tests {
                 parent = Some(builder.stack(parent, frame));
             }
             let (state, end) = (ThreadState::Running, StackEnd::Root);
-            builder.sample(Sample { time: Timestamp(time), thread, stack: parent, weight_ns: 1, state, end });
+            builder.sample(Sample { time: Timestamp(time), thread, stack: parent, weight: 1, state, end });
             parent.unwrap()
         };
         let later = stack_of(["main", "work"], 20);

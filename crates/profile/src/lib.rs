@@ -18,7 +18,7 @@ mod table;
 pub use builder::ProfileBuilder;
 pub use code::{CodeKind, NameSource, Tier, Unnamed};
 pub use loss::{Gap, LongGaps, Loss};
-pub use measure::{Measure, Quantity, ThreadState};
+pub use measure::{Measure, Quantity, ThreadState, Unit};
 pub use quality::{Quality, Share, quality};
 pub use source::{SourceFile, SourceLine};
 pub use strata_stack::{Cut, Found, StackEnd};
@@ -197,8 +197,8 @@ pub struct Sample {
     pub thread: ThreadId,
     /// Where it was; `None` when not even one frame was found.
     pub stack: Option<StackId>,
-    /// What it stands for of that which the profile measures, in nanoseconds.
-    pub weight_ns: u64,
+    /// What it stands for of that which the profile measures, in that quantity's unit.
+    pub weight: u64,
     /// What the thread was doing.
     pub state: ThreadState,
     /// Whether the stack is whole.

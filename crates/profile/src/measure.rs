@@ -19,6 +19,11 @@ pub enum Measure {
         /// Time that usually lies between two samples of a thread (the median), nanoseconds; none where no thread has two.
         usual_gap_ns: Option<u64>,
     },
+    /// Events: a sample is one event that the traced program told of.
+    Events {
+        /// Which ones, in words.
+        what: String,
+    },
 }
 
 impl Default for Measure {
@@ -33,6 +38,7 @@ impl Measure {
         match self {
             Self::CpuTime { .. } => Quantity::CpuTime,
             Self::ThreadTime { .. } => Quantity::ThreadTime,
+            Self::Events { .. } => Quantity::Events,
         }
     }
 
@@ -41,17 +47,29 @@ impl Measure {
         match self {
             Self::CpuTime { frequency_hz, .. } => 1_000_000_000_u64.checked_div(*frequency_hz),
             Self::ThreadTime { usual_gap_ns } => *usual_gap_ns,
+            Self::Events { .. } => None,
         }
     }
 }
 
-/// A kind of time, and its words. Every output takes them from here, so that none calls it by another's name.
+/// What samples weigh, and its words. Every output takes them from here, so that none calls it by another's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
     /// Time on a processor.
     CpuTime,
     /// Time that passed for a thread, whatever it did.
     ThreadTime,
+    /// How often something happened.
+    Events,
+}
+
+/// What a number of a [`Quantity`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Time.
+    Nanoseconds,
+    /// Things that happened.
+    Events,
 }
 
 impl Quantity {
@@ -60,6 +78,23 @@ impl Quantity {
         match self {
             Self::CpuTime => "CPU time",
             Self::ThreadTime => "thread time",
+            Self::Events => "events",
+        }
+    }
+
+    /// What its numbers count.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::CpuTime | Self::ThreadTime => Unit::Nanoseconds,
+            Self::Events => Unit::Events,
+        }
+    }
+
+    /// What one sample of it is called.
+    pub const fn sample(self) -> &'static str {
+        match self {
+            Self::CpuTime | Self::ThreadTime => "sample",
+            Self::Events => "event",
         }
     }
 
@@ -68,22 +103,16 @@ impl Quantity {
         match self {
             Self::CpuTime => "CPU %",
             Self::ThreadTime => "time %",
+            Self::Events => "all %",
         }
     }
 
-    /// Heading of a column of milliseconds.
-    pub const fn ms_heading(self) -> &'static str {
-        match self {
-            Self::CpuTime => "CPU ms",
-            Self::ThreadTime => "time ms",
-        }
-    }
-
-    /// Name of a field of nanoseconds.
-    pub const fn ns_field(self) -> &'static str {
+    /// Name of a field of its amount, in its unit.
+    pub const fn amount_field(self) -> &'static str {
         match self {
             Self::CpuTime => "cpu_ns",
             Self::ThreadTime => "thread_time_ns",
+            Self::Events => "events",
         }
     }
 
@@ -92,6 +121,7 @@ impl Quantity {
         match self {
             Self::CpuTime => "cpu_percent",
             Self::ThreadTime => "thread_time_percent",
+            Self::Events => "events_percent",
         }
     }
 }

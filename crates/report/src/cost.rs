@@ -21,25 +21,25 @@ impl Whole {
     }
 }
 
-/// Samples, the time they stand for, and its share of all that the report shows. In JSON the fields of time are called by
-/// what is measured: `cpu_ns`, `cpu_percent`, or `thread_time_ns`, `thread_time_percent`.
+/// Samples, what they stand for, and its share of all that the report shows. In JSON the fields are called by what is
+/// measured: `cpu_ns`, `cpu_percent`; `thread_time_ns`, `thread_time_percent`; `events`, `events_percent`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Number of samples.
     pub samples: u64,
-    /// Time in nanoseconds.
-    pub time_ns: u64,
-    /// Percent of the report's time; `None` when that is zero.
+    /// In the quantity's unit.
+    pub amount: u64,
+    /// Percent of the report's whole; `None` when that is zero.
     pub percent: Option<f64>,
-    /// Which kind of time.
+    /// What is measured.
     pub quantity: Quantity,
 }
 
 impl Cost {
     /// This weight as part of a whole.
     pub fn of(weight: Weight, whole: Whole) -> Self {
-        let percent = Share { part: weight.time_ns, whole: whole.weight.time_ns }.percent();
-        Self { samples: weight.samples, time_ns: weight.time_ns, percent, quantity: whole.quantity }
+        let percent = Share { part: weight.amount, whole: whole.weight.amount }.percent();
+        Self { samples: weight.samples, amount: weight.amount, percent, quantity: whole.quantity }
     }
 }
 
@@ -47,7 +47,7 @@ impl Serialize for Cost {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Cost", 3)?;
         fields.serialize_field("samples", &self.samples)?;
-        fields.serialize_field(self.quantity.ns_field(), &self.time_ns)?;
+        fields.serialize_field(self.quantity.amount_field(), &self.amount)?;
         fields.serialize_field(self.quantity.percent_field(), &self.percent)?;
         fields.end()
     }

@@ -74,9 +74,13 @@ impl<'p, R: Report> Document<'p, R> {
         out.write_all(b"\n")
     }
 
-    /// The report as text, ended by a paragraph on what was lost.
+    /// The report as text, ended by a paragraph on what was lost; before it stands which events it is about, if it is.
     pub fn text(&self, width: Width) -> String {
-        let mut text = self.data.text(width);
+        let mut text = String::new();
+        if let Measure::Events { what } = self.recording.measure {
+            text::wrap(&mut text, &format!("Events: {what}"), width.of_paragraphs());
+        }
+        text.push_str(&self.data.text(width));
         if !text.is_empty() {
             text.push('\n');
         }

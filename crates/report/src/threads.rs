@@ -5,7 +5,7 @@ use crate::{Cost, Report, Whole, Width, text};
 use serde::Serialize;
 use std::fmt::Write as _;
 use strata_digest::Weight;
-use strata_profile::{Handle, Profile, Quantity, Share, StackEnd, ThreadState};
+use strata_profile::{Handle, Profile, Quantity, Share, StackEnd, ThreadState, Unit};
 
 /// One thread.
 #[derive(Clone, Debug, Serialize)]
@@ -63,7 +63,7 @@ impl<'p> Threads<'p> {
             }
         }
         let states = |sums: &Sums| match all.quantity {
-            Quantity::CpuTime => None,
+            Quantity::CpuTime | Quantity::Events => None,
             Quantity::ThreadTime => {
                 Some(States { managed: Cost::of(sums.managed, all), external: Cost::of(sums.external, all) })
             }
@@ -83,7 +83,7 @@ impl<'p> Threads<'p> {
                 whole_stacks: Share { part: sums.whole_stacks, whole: sums.told_stacks },
             })
             .collect();
-        let key = |row: &ThreadRow<'_>| (row.cost.time_ns, row.cost.samples);
+        let key = |row: &ThreadRow<'_>| (row.cost.amount, row.cost.samples);
         threads.sort_by(|a, b| key(b).cmp(&key(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         Self { all: Cost::of(all.weight, all), threads }
     }
@@ -103,10 +103,22 @@ impl ThreadRow<'_> {
     pub(crate) fn label(&self) -> String {
         text::thread((self.process, self.pid), (self.thread, self.tid))
     }
+
+    /// The columns of time.
+    fn times(&self) -> String {
+        match self.cost.quantity.unit() {
+            Unit::Nanoseconds => {
+                let states = self.states.iter().flat_map(|states| [&states.managed, &states.external]);
+                let costs = std::iter::once(&self.cost).chain(states);
+                costs.map(|cost| format!("{:>12} ", text::ms(cost.amount))).collect()
+            }
+            Unit::Events => String::new(),
+        }
+    }
 }
 
-/// The columns before the name take this much, without those of states.
-const NUMBERS: usize = 41;
+/// The columns before the name take this much, without those of time.
+const NUMBERS: usize = 28;
 
 impl Report for Threads<'_> {
     const NAME: &'static str = "threads";
@@ -121,7 +133,7 @@ impl Report for Threads<'_> {
             None => row.label(),
         };
         let mut sentence = match self.all.samples {
-            0 => "No samples".to_owned(),
+            0 => format!("No {}s", self.all.quantity.sample()),
             _ => text::sum(self.all),
         };
         let _ = write!(sentence, " on {}", text::counted(self.threads.len() as u64, "thread"));
@@ -130,32 +142,32 @@ impl Report for Threads<'_> {
         }
         text::wrap(&mut out, &format!("{sentence}."), width.of_paragraphs());
         if self.all.samples > 0 {
-            let (percent, ms) = (self.all.quantity.percent_heading(), self.all.quantity.ms_heading());
-            let states = match self.all.quantity {
-                Quantity::CpuTime => String::new(),
-                Quantity::ThreadTime => format!("{:>12} {:>12} ", "managed ms", "external ms"),
+            let percent = self.all.quantity.percent_heading();
+            let times = match self.all.quantity {
+                Quantity::CpuTime => format!("{:>12} ", "CPU ms"),
+                Quantity::ThreadTime => format!("{:>12} {:>12} {:>12} ", "time ms", "managed ms", "external ms"),
+                Quantity::Events => String::new(),
             };
-            let _ = writeln!(out, "\n{percent:>6}  {ms:>12} {states}{:>9}  whole %  thread", "samples");
+            let samples = format!("{}s", self.all.quantity.sample());
+            let _ = writeln!(out, "\n{percent:>6}  {times}{samples:>9}  whole %  thread");
         }
         let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
         for row in busy {
-            let states = row.states.as_ref().map_or_else(String::new, |states| {
-                format!("{:>12} {:>12} ", text::ms(states.managed.time_ns), text::ms(states.external.time_ns))
-            });
+            let times = row.times();
             let _ = writeln!(
                 out,
-                "{} {:>12} {states}{:>9}  {}  {}",
+                "{} {times}{:>9}  {}  {}",
                 text::percent_column(row.cost.percent),
-                text::ms(row.cost.time_ns),
                 row.cost.samples,
                 text::percent_column(row.whole_stacks.percent()),
-                names::name(&label(row), Spelling::Plain, width.beside(NUMBERS + states.len())),
+                names::name(&label(row), Spelling::Plain, width.beside(NUMBERS + times.len())),
             );
         }
         if !idle.is_empty() {
             out.push('\n');
             let labels: Vec<_> = idle.iter().map(|row| label(row)).collect();
-            text::wrap(&mut out, &format!("Without samples: {}.", labels.join(", ")), width.of_paragraphs());
+            let sentence = format!("Without {}s: {}.", self.all.quantity.sample(), labels.join(", "));
+            text::wrap(&mut out, &sentence, width.of_paragraphs());
         }
         out
     }

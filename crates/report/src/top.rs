@@ -78,7 +78,7 @@ pub struct Top<'p> {
     pub threads: Vec<ThreadRow<'p>>,
     /// How many functions there are, shown or not.
     pub functions_in_all: usize,
-    /// Functions by their own time, then their own samples, then by name.
+    /// Functions by what they cost themselves, then in total, then by name.
     pub functions: Vec<FunctionRow<'p>>,
 }
 
@@ -92,7 +92,7 @@ impl<'p> Top<'p> {
 
         let mut functions = sums.rows(profile, &groups, all);
         functions.sort_by(|a, b| {
-            let key = |row: &FunctionRow<'_>| (row.own.time_ns, row.own.samples);
+            let key = |row: &FunctionRow<'_>| (row.own.amount, row.own.samples, row.total.amount, row.total.samples);
             key(b).cmp(&key(a)).then_with(|| (a.name, a.module, a.category).cmp(&(b.name, b.module, b.category)))
         });
         let functions_in_all = functions.len();
@@ -130,7 +130,7 @@ fn categories(profile: &Profile, tree: &CallTree, all: Whole) -> Vec<CategoryRow
     }
     let mut rows: Vec<_> =
         sums.into_iter().map(|(category, weight)| CategoryRow { category, cost: Cost::of(weight, all) }).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.cost.time_ns, row.cost.samples)));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.cost.amount, row.cost.samples)));
     rows
 }
 
@@ -208,7 +208,7 @@ impl Sums {
         }
         let mut rows = Vec::new();
         for (group, members) in members.into_iter().enumerate() {
-            let Some(&(costliest, _)) = members.iter().max_by_key(|(_, total)| (total.time_ns, total.samples)) else {
+            let Some(&(costliest, _)) = members.iter().max_by_key(|(_, total)| (total.amount, total.samples)) else {
                 continue;
             };
             rows.push(FunctionRow {
@@ -263,6 +263,6 @@ fn tiers(members: &[(&Function, Weight)], all: Whole) -> Vec<TierRow> {
             share_percent: Cost::of(total, Whole { weight: together, ..all }).percent,
         })
         .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.total.time_ns, row.total.samples)));
+    rows.sort_by_key(|row| std::cmp::Reverse((row.total.amount, row.total.samples)));
     rows
 }

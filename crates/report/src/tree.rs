@@ -183,7 +183,7 @@ impl<'p> Walk<'p, '_> {
         }
         nodes.sort_by_key(|&node| {
             let total = self.totals[node.index()];
-            Reverse((Reverse(total.time_ns), Reverse(total.samples), self.label(self.calls.nodes[node.index()].place)))
+            Reverse((Reverse(total.amount), Reverse(total.samples), self.label(self.calls.nodes[node.index()].place)))
         });
         self.waiting.extend(nodes.into_iter().map(|node| Waiting { parent, what: What::Node(node) }));
     }

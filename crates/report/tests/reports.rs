@@ -2,7 +2,7 @@
 
 use strata_profile::{Profile, Quantity};
 use strata_report::{Calls, Document, Losses, Report, Threads, Top, Tree, Width};
-use strata_testkit::profile::{empty, mixed, thread_time};
+use strata_testkit::profile::{empty, events, mixed, thread_time};
 
 const WIDE: Width = Width::Columns(100);
 
@@ -24,7 +24,7 @@ fn check<'p, R: Report>(name: &str, profile: &'p Profile, width: Width, make: im
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(parsed["schema"], "strata-report/1");
     assert_eq!(parsed["report"], R::NAME);
-    if profile.recording.measure.quantity() == Quantity::ThreadTime {
+    if profile.recording.measure.quantity() != Quantity::CpuTime {
         assert!(!format!("{text}{json}").to_lowercase().contains("cpu"), "{text}{json}");
     }
     // The 64 KiB name is whole in JSON, but no snapshot needs it.
@@ -113,10 +113,18 @@ fn thread_time_by_what_threads_did() {
 }
 
 #[test]
+fn events_by_where_they_happened() {
+    check("events_top", &events(), WIDE, |profile| Top::of(profile, None));
+    check("events_tree", &events(), WIDE, |profile| Tree::of(profile, Calls::ByThread, 0.0));
+    check("events_threads", &events(), WIDE, Threads::of);
+    check("events_loss", &events(), WIDE, Losses::of);
+}
+
+#[test]
 fn samples_without_cpu_time_have_no_percentage() {
     let mut profile = mixed();
     for sample in &mut profile.samples {
-        sample.weight_ns = 0;
+        sample.weight = 0;
     }
     let top = Top::of(&profile, None);
     assert_eq!(top.all.percent, None);

@@ -170,8 +170,8 @@ impl<'f, 'b> Replay<'f, 'b> {
         let stack = self.stack(pid, sample, note);
         // Another recorder's chain says nothing of how it ends.
         let end = note.map_or(StackEnd::Cut(Cut::Unknown), |note| note.end);
-        let weight_ns = if self.counts_time { sample.period.unwrap_or(self.period_ns) } else { self.period_ns };
-        self.builder.sample(Sample { time, thread, stack, weight_ns, state: ThreadState::Running, end });
+        let weight = if self.counts_time { sample.period.unwrap_or(self.period_ns) } else { self.period_ns };
+        self.builder.sample(Sample { time, thread, stack, weight, state: ThreadState::Running, end });
     }
 
     fn stack(&mut self, pid: u32, sample: &SampleRecord<'_>, note: Option<StackNote<'_>>) -> Option<StackId> {

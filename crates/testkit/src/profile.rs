@@ -43,6 +43,13 @@ impl Sketch {
         sketch
     }
 
+    /// The same of events of a trace.
+    pub fn events(target: &str, what: &str) -> Self {
+        let mut sketch = Self::new(target);
+        sketch.builder.recording_mut().measure = Measure::Events { what: what.to_owned() };
+        sketch
+    }
+
     /// Adds a process.
     pub fn process(&mut self, pid: u32, name: &str) -> ProcessId {
         self.builder.process(Process { pid, name: name.to_owned(), runtime_version: None })
@@ -109,22 +116,15 @@ impl Sketch {
         self.sample_of(thread, frames, end, MS);
     }
 
-    /// Adds a sample of a running thread that stands for `weight_ns`.
-    pub fn sample_of(&mut self, thread: ThreadId, frames: &[FrameId], end: StackEnd, weight_ns: u64) {
-        self.sample_in(ThreadState::Running, thread, frames, end, weight_ns);
+    /// Adds a sample of a running thread that stands for `weight`.
+    pub fn sample_of(&mut self, thread: ThreadId, frames: &[FrameId], end: StackEnd, weight: u64) {
+        self.sample_in(ThreadState::Running, thread, frames, end, weight);
     }
 
     /// Adds a sample of a thread in this state.
-    pub fn sample_in(
-        &mut self,
-        state: ThreadState,
-        thread: ThreadId,
-        frames: &[FrameId],
-        end: StackEnd,
-        weight_ns: u64,
-    ) {
+    pub fn sample_in(&mut self, state: ThreadState, thread: ThreadId, frames: &[FrameId], end: StackEnd, weight: u64) {
         let stack = self.stack(frames);
-        self.builder.sample(Sample { time: Timestamp(self.next_time), thread, stack, weight_ns, state, end });
+        self.builder.sample(Sample { time: Timestamp(self.next_time), thread, stack, weight, state, end });
         self.next_time += MS;
     }
 
@@ -252,5 +252,24 @@ pub fn thread_time() -> Profile {
     loss.sampler_errors = 1;
     loss.long_gaps = Some(LongGaps { count: 1, total_ns: 50 * MS, from_ns: 10 * MS });
     loss.gaps.push(Gap::NoRundown);
+    sketch.finish()
+}
+
+/// Events of a trace on two threads, one of them without a stack.
+pub fn events() -> Profile {
+    let mut sketch = Sketch::events("dotnet app.dll", "GCAllocationTick");
+    let app = sketch.process(4242, "dotnet");
+    let main = sketch.thread(app, 4242, "");
+    let worker = sketch.thread(app, 4250, "");
+    let assembly = Some(sketch.module("app", None));
+    let corelib = Some(sketch.module("System.Private.CoreLib", None));
+    let start = sketch.frame("App.Program.Main(string[])", assembly, CodeKind::Jit(Tier::QuickJitted));
+    let work = sketch.frame("App.Work(int)", assembly, CodeKind::Jit(Tier::OptimizedTier1));
+    let concat = sketch.frame("System.String.Concat(string, string)", corelib, CodeKind::ReadyToRun);
+    for _ in 0..7 {
+        sketch.sample_of(main, &[start, work, concat], StackEnd::Root, 1);
+    }
+    sketch.sample_of(worker, &[work], StackEnd::Root, 1);
+    sketch.sample_of(worker, &[], StackEnd::Untold, 1);
     sketch.finish()
 }

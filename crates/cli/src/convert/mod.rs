@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
 /// Folded stacks of thread time are nothing but time, and the first sample of a thread stands for none.
 fn has_weight(profile: &Profile, format: Format, arguments: &ConvertArguments) -> Result<(), Failure> {
     let is_time = profile.recording.measure.quantity() == Quantity::ThreadTime;
-    if format != Format::Folded || !is_time || profile.samples.iter().any(|sample| sample.weight_ns > 0) {
+    if format != Format::Folded || !is_time || profile.samples.iter().any(|sample| sample.weight > 0) {
         return Ok(());
     }
     Err(Failure::nothing_to_show(

@@ -283,7 +283,7 @@ fn speedscope_takes_the_file(recording: &Path, profile: &Profile, scratch: &Scra
     let threads = document["profiles"].as_array().unwrap().iter();
     let weights = threads.flat_map(|thread| thread["weights"].as_array().unwrap());
     let weight: u64 = weights.map(|weight| weight.as_u64().unwrap()).sum();
-    assert_eq!(weight, profile.samples.iter().map(|sample| sample.weight_ns).sum::<u64>());
+    assert_eq!(weight, profile.samples.iter().map(|sample| sample.weight).sum::<u64>());
 }
 
 /// Folded stacks have all samples, and each function as often as the report.

@@ -139,6 +139,7 @@ fn measure(measure: &Measure) -> Vec<Entry> {
         }
         Measure::ThreadTime { usual_gap_ns } => entries
             .extend(usual_gap_ns.map(|gap| entry("usual time between samples", format!("{} ms", milliseconds(gap))))),
+        Measure::Events { what } => entries.push(entry("events", what)),
     }
     entries
 }

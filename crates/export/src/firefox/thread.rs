@@ -97,8 +97,8 @@ pub(super) fn thread<'a>(
 ) -> impl Serialize + use<'a> {
     let samples = move || positions.iter().map(|&position| -> &'a Sample { &profile.samples[position as usize] });
     let first: Option<Timestamp> = samples().next().map(|sample| sample.time);
-    let weight = Column(move || samples().map(|sample| milliseconds(sample.weight_ns)));
-    let cpu_delta = Column(move || samples().map(|sample| sample.weight_ns));
+    let weight = Column(move || samples().map(|sample| milliseconds(sample.weight)));
+    let cpu_delta = Column(move || samples().map(|sample| sample.weight));
     Thread {
         identity,
         life: Life {

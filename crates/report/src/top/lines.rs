@@ -41,7 +41,7 @@ impl OwnByLine {
     /// The lines of a group, the costliest first.
     pub(super) fn rows<'p>(&self, profile: &'p Profile, group: usize, all: Whole) -> Vec<LineRow<'p>> {
         let mut lines: Vec<_> = self.0[group].iter().map(|(&line, &weight)| (line, weight)).collect();
-        lines.sort_by_key(|&(line, weight)| (std::cmp::Reverse((weight.time_ns, weight.samples)), line));
+        lines.sort_by_key(|&(line, weight)| (std::cmp::Reverse((weight.amount, weight.samples)), line));
         let row = |(line, weight): (SourceLine, Weight)| LineRow {
             file: Sources::path(profile, line),
             link: profile.source_files[line.file].link.as_deref(),

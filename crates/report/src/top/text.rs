@@ -24,7 +24,7 @@ impl Report for Top<'_> {
         }
         let mut out = String::new();
         let threads = text::counted(self.threads.len() as u64, "thread");
-        let sentence = format!("{} on {threads}; percent is of this {}", text::sum(self.all), self.all.quantity.name());
+        let sentence = format!("{} on {threads}; {}", text::sum(self.all), text::percent_is_of(self.all.quantity));
         text::wrap(&mut out, &sentence, width.of_paragraphs());
         let states = self.states.iter().map(|row| format!("{} {} %", row.state, percent(row.cost.percent)));
         if !self.states.is_empty() {
@@ -38,7 +38,8 @@ impl Report for Top<'_> {
         let kind_columns = kinds.iter().map(|kind| kind.chars().count()).max().unwrap_or(0).max("kind or tier".len());
         // A tier that is wider, of which there are few, moves its own line only.
         let kind_columns = kind_columns.min(kind_room(width));
-        let _ = writeln!(out, "\n self %  samples  total %  {:kind_columns$}  function", "kind or tier");
+        let samples = format!("{}s", self.all.quantity.sample());
+        let _ = writeln!(out, "\n self %  {samples:>7}  total %  {:kind_columns$}  function", "kind or tier");
         for (row, kind) in self.functions.iter().zip(&kinds) {
             let taken = NUMBERS + kind.chars().count().max(kind_columns) + 2;
             let _ = writeln!(

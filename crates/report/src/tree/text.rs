@@ -27,12 +27,12 @@ impl Report for Tree<'_> {
             return "No samples: there are no calls to show.\n".to_owned();
         }
         let mut out = String::new();
-        let mut sentence = format!("{}; percent is of this {}", text::sum(self.all), self.all.quantity.name());
+        let mut sentence = format!("{}; {}", text::sum(self.all), text::percent_is_of(self.all.quantity));
         if self.least_percent > 0.0 {
             let _ = write!(sentence, "; calls under {} % are left out", self.least_percent);
         }
         text::wrap(&mut out, &sentence, width.of_paragraphs());
-        out.push_str("\ntotal %  self %  samples\n");
+        let _ = writeln!(out, "\ntotal %  self %  {:>7}", format!("{}s", self.all.quantity.sample()));
         let shape = Shape::of(self);
         let mut hidden: Vec<usize> = Vec::new();
         for (index, row) in self.rows.iter().enumerate() {
@@ -83,8 +83,8 @@ impl Tree<'_> {
     }
 
     /// Whether so much of the time is too little to be shown.
-    fn is_little(&self, time_ns: u64) -> bool {
-        let cost = strata_profile::Share { part: time_ns, whole: self.all.time_ns };
+    fn is_little(&self, amount: u64) -> bool {
+        let cost = strata_profile::Share { part: amount, whole: self.all.amount };
         cost.percent().is_some_and(|percent| percent < self.least_percent)
     }
 }
@@ -115,7 +115,7 @@ impl Shape {
             Self { fates: vec![Fate::Shown; rows.len()], indents: vec![0; rows.len()], alone: vec![false; rows.len()] };
         let mut calls = vec![0u32; rows.len()];
         for (index, row) in rows.iter().enumerate() {
-            if row.kind == RowKind::Pruned && tree.is_little(row.total.time_ns) {
+            if row.kind == RowKind::Pruned && tree.is_little(row.total.amount) {
                 shape.fates[index] = Fate::LeftOut;
             } else if let Some(parent) = row.parent {
                 calls[parent] += 1;
@@ -144,9 +144,9 @@ impl Shape {
                 && calls[index] == 1
                 && row.kind == RowKind::Function
                 && row.nested_calls == 1
-                && tree.is_little(row.own.time_ns)
+                && tree.is_little(row.own.amount)
                 && before.is_some_and(|before| {
-                    tree.is_little(tree.rows[before].total.time_ns.saturating_sub(row.total.time_ns))
+                    tree.is_little(tree.rows[before].total.amount.saturating_sub(row.total.amount))
                 });
             let managed = row.spelling == Spelling::Managed;
             let continues = run.last().is_none_or(|&last| {

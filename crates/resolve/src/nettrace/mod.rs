@@ -184,12 +184,12 @@ impl TraceReader {
             .collect();
         let code = RuntimeCode { managed: code, images: found };
         let mut names = Names::new(code, &self.samples.stacks);
-        for RawSample { time, thread, stack, state, weight_ns } in samples {
+        for RawSample { time, thread, stack, state, weight } in samples {
             let Some(&thread) = usize::try_from(thread).ok().and_then(|thread| threads.get(thread)) else { continue };
             let end = self.samples.stacks.end_of(stack);
             let stack = stack.map(|stack| names.stack(&mut builder, stack, time));
             let state = samples::state_of(state);
-            builder.sample(Sample { time, thread, stack, weight_ns, state, end });
+            builder.sample(Sample { time, thread, stack, weight, state, end });
         }
         let notices = names.into_code().take_notices();
         builder.loss_mut().gaps.extend(notices);

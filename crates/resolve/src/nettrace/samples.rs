@@ -14,7 +14,7 @@ pub(super) struct RawSample {
     pub(super) thread: u32,
     pub(super) stack: Option<RawStack>,
     pub(super) state: SampleType,
-    pub(super) weight_ns: u64,
+    pub(super) weight: u64,
 }
 
 impl RawSample {
@@ -47,7 +47,7 @@ impl Samples {
     pub(super) fn take(&mut self, state: SampleType, event: &Event<'_>, time: Timestamp) {
         let Some(thread) = self.thread(event) else { return };
         let stack = event.stack.as_ref().and_then(|stack| self.stacks.intern(stack));
-        self.all.push(RawSample { time, thread, stack, state, weight_ns: 0 });
+        self.all.push(RawSample { time, thread, stack, state, weight: 0 });
     }
 
     /// What was defined as a stack so far is not spoken of any more.

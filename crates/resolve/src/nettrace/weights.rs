@@ -16,8 +16,8 @@ pub(super) fn weigh(samples: &mut Samples) -> (Vec<RawSample>, Option<u64>, Opti
     for sample in &mut all {
         let Some(last) = usize::try_from(sample.thread).ok().and_then(|thread| last.get_mut(thread)) else { continue };
         if let Some(before) = last.replace(sample.time) {
-            sample.weight_ns = sample.time.since(before);
-            gaps.push(sample.weight_ns);
+            sample.weight = sample.time.since(before);
+            gaps.push(sample.weight);
         }
     }
     let usual = median(&mut gaps);

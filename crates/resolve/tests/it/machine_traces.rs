@@ -64,7 +64,7 @@ fn samples(profile: &Profile) -> Vec<(u32, u32, u64, Vec<String>)> {
     let row = |sample: &strata_profile::Sample| {
         let thread = &profile.threads[sample.thread];
         let names = sample.stack.map_or_else(Vec::new, |stack| profile.frames_from_leaf(stack).map(name).collect());
-        (profile.processes[thread.process].pid, thread.tid, sample.weight_ns, names)
+        (profile.processes[thread.process].pid, thread.tid, sample.weight, names)
     };
     profile.samples.iter().map(row).collect()
 }
@@ -252,7 +252,7 @@ fn what_is_not_shown_is_counted() {
 fn a_trace_without_a_period_says_what_is_taken_for_it() {
     let bytes = stream_of(&Trace::default(), &[&[0x1010]], vec![sample(CLERK, 2_000, 1)]);
     let profile = trace(&bytes, 64).profile;
-    assert_eq!(profile.samples[0].weight_ns, 1_000_000);
+    assert_eq!(profile.samples[0].weight, 1_000_000);
     assert_eq!(profile.loss.gaps, [Gap::SamplingPeriod { assumed_ns: 1_000_000 }]);
     assert_eq!(profile.recording.measure, Measure::CpuTime { event: "cpu".into(), frequency_hz: 0 });
 }

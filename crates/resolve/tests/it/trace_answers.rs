@@ -59,9 +59,9 @@ fn time_of_a_single_thread_to_the_nanosecond() {
     for sample in &profile.samples {
         let path = path(&profile, sample.stack.unwrap());
         if before == ThreadState::Managed {
-            *begun_managed.entry(path.clone()).or_default() += sample.weight_ns;
+            *begun_managed.entry(path.clone()).or_default() += sample.weight;
         }
-        *all.entry(path).or_default() += sample.weight_ns;
+        *all.entry(path).or_default() += sample.weight;
         before = sample.state;
     }
     assert_eq!(all.values().sum::<u64>(), 8_173_890_741);

@@ -69,7 +69,7 @@ fn samples(profile: &Profile) -> Vec<(u32, u64, Vec<&str>)> {
     let names = |stack| profile.frames_from_leaf(stack).map(|frame| &*profile.function_of(frame).name).collect();
     let row = |sample: &strata_profile::Sample| {
         let thread = profile.threads.rows()[strata_profile::Handle::index(sample.thread)].tid;
-        (thread, sample.weight_ns, sample.stack.map_or_else(Vec::new, names))
+        (thread, sample.weight, sample.stack.map_or_else(Vec::new, names))
     };
     profile.samples.iter().map(row).collect()
 }

@@ -142,15 +142,8 @@ impl Machine {
             let (Some(raw), Some(&thread)) = (processes.threads.get(place), threads.get(place)) else { continue };
             let names = rows.of_process.get_mut(&raw.process).and_then(|row| row.names.as_mut());
             let stack = stack.zip(names).map(|(stack, names)| names.stack(builder, stack, time));
-            let weight_ns = weight.saturating_mul(period_ns);
-            builder.sample(Sample {
-                time,
-                thread,
-                stack,
-                weight_ns,
-                state: ThreadState::Running,
-                end: StackEnd::Untold,
-            });
+            let weight = weight.saturating_mul(period_ns);
+            builder.sample(Sample { time, thread, stack, weight, state: ThreadState::Running, end: StackEnd::Untold });
         }
     }
 }
