@@ -117,12 +117,17 @@ impl InputArguments {
 /// What to show.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A .nettrace trace has thread time: how long each thread was in its code, at work or waiting; one of a whole \
+    after_help = "Examples:\n  strata report app.strata\n  strata report app.nettrace tree --thread 4242 --from 1.5s --to 2s\n  \
+                  strata report app.nettrace --name GCAllocationTick\n\n\
+                  With --name or --provider the events of a .nettrace trace are counted, by where they happened: strata info lists them.\n\n\
+                  A .nettrace trace has thread time: how long each thread was in its code, at work or waiting; one of a whole \
                   machine (dotnet-trace collect-linux) has CPU time. A trace that is cut is read up to there: one warning says at which byte, and the exit code is 0."
 )]
 pub(crate) struct ReportArguments {
     #[command(flatten)]
     pub(crate) input: InputArguments,
+    #[command(flatten)]
+    pub(crate) wanted: SelectionArguments,
     /// Which view of it.
     #[arg(value_enum, default_value_t = View::Top)]
     pub(crate) view: View,
@@ -164,7 +169,9 @@ pub(crate) enum View {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  strata convert app.strata -o app.json.gz\n  strata convert big.nettrace -o cut.nettrace --from 1.5s --to 2s\n  \
-                  strata convert big.nettrace -o samples.nettrace --thread 4242 --provider Microsoft-DotNETCore-SampleProfiler\n\n\
+                  strata convert big.nettrace -o samples.nettrace --thread 4242 --provider Microsoft-DotNETCore-SampleProfiler\n  \
+                  strata convert big.nettrace -o allocations.folded --name GCAllocationTick\n\n\
+                  With --name or --provider, formats other than .nettrace count events instead of time.\n\n\
                   A .nettrace file that is written has its events in the order of time. It always keeps those that name \
                   methods, modules and the process, whatever is asked for (all of the rundown among them), so that frames of \
                   the others still have names; how many these are is said at the end. What the runtime lost stays visible as \
@@ -184,32 +191,37 @@ pub(crate) struct ConvertArguments {
     pub(crate) wanted: SelectionArguments,
 }
 
-/// Which events of a trace are wanted; all of these hold for each of them.
+/// Which events or samples are wanted; all of these hold for each of them.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Only some events of a .nettrace trace")]
+#[command(next_help_heading = "Only a part of it")]
 pub(crate) struct SelectionArguments {
-    /// Only events from this long after the start of the trace: `1.5s`, `200ms`, `1m30s`.
+    /// Only what was from this long after the start on: `1.5s`, `200ms`, `1m30s`.
     #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) from: Option<Duration>,
-    /// Only events before this long after the start of the trace.
+    /// Only what was before this long after the start.
     #[arg(long, value_name = "TIME", value_parser = durations::parse)]
     pub(crate) to: Option<Duration>,
-    /// Only events about the thread with this OS thread id; more than one may be given.
+    /// Only the thread with this OS thread id; more than one may be given.
     #[arg(long = "thread", value_name = "TID")]
     pub(crate) threads: Vec<u64>,
-    /// Only events of the provider with this name, whole but in any case; more than one may be given.
+    /// Only events of the provider with this name in a .nettrace trace, whole but in any case; more than one may be given.
     #[arg(long = "provider", value_name = "NAME")]
     pub(crate) providers: Vec<String>,
-    /// Only events with this name, whole but in any case; more than one may be given.
+    /// Only events with this name in a .nettrace trace, whole but in any case; more than one may be given.
     #[arg(long = "name", value_name = "EVENT")]
     pub(crate) names: Vec<String>,
 }
 
 impl SelectionArguments {
-    /// Whether only some of the events are asked for.
-    pub(crate) fn selects(&self) -> bool {
-        let Self { from, to, threads, providers, names } = self;
-        from.is_some() || to.is_some() || !threads.is_empty() || !providers.is_empty() || !names.is_empty()
+    /// Which kinds of events are asked for, in words; `None` where it is not for kinds.
+    pub(crate) fn kinds(&self) -> Option<String> {
+        let (names, providers) = (self.names.join(", "), self.providers.join(", "));
+        match (names.is_empty(), providers.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some(names),
+            (true, false) => Some(format!("all of {providers}")),
+            (false, false) => Some(format!("{names} of {providers}")),
+        }
     }
 }
 

@@ -1,35 +1,42 @@
 //! From a path to a profile.
 
+mod part;
 mod symbols;
 
-use crate::args::InputArguments;
+use crate::args::{InputArguments, SelectionArguments};
 use crate::failure::Failure;
 use crate::say::{say, typed};
-use crate::trace;
+use crate::trace::{self, Kept, Selection};
 use std::path::Path;
 use strata_digest::percent;
+use strata_nettrace::Item;
 use strata_profile::{Profile, Quantity, Share, quality};
 use strata_recording::Recording;
 use strata_resolve::files::HostFiles;
-use strata_resolve::nettrace::{Contents, ImageFiles, Trace, TraceReader};
+use strata_resolve::nettrace::{Contents, ImageFiles, Shown, Trace, TraceReader};
 
 /// Providers that are named where there is nothing else to show.
 const SHOWN_PROVIDERS: usize = 5;
 
-/// Reads and names a recording or a trace.
-pub(crate) fn profile(input: &InputArguments) -> Result<Profile, Failure> {
-    if input.file.is_dir() { of_recording(input) } else { Ok(of_trace(input)?.profile) }
+/// Reads and names a recording or a trace, as much of it as is wanted.
+pub(crate) fn profile(input: &InputArguments, wanted: &SelectionArguments) -> Result<Profile, Failure> {
+    Selection::check(wanted)?;
+    let profile = if input.file.is_dir() { of_recording(input, wanted)? } else { of_trace(input, wanted)?.profile };
+    Ok(part::of(profile, input, wanted))
 }
 
 /// Reads a recording or a trace of which something can be shown.
-pub(crate) fn profile_with_samples(input: &InputArguments) -> Result<Profile, Failure> {
+pub(crate) fn profile_with_samples(input: &InputArguments, wanted: &SelectionArguments) -> Result<Profile, Failure> {
+    Selection::check(wanted)?;
     if input.file.is_dir() {
-        return sampled(of_recording(input)?, &input.file);
+        let profile = sampled(of_recording(input, wanted)?, &input.file)?;
+        return part::with_samples(profile, input, wanted);
     }
-    let Trace { profile, contents } = of_trace(input)?;
+    let Trace { profile, contents } = of_trace(input, wanted)?;
     if profile.samples.is_empty() {
         return Err(nothing_sampled(input, &contents));
     }
+    let profile = part::with_samples(profile, input, wanted)?;
     warn_of_names(&profile, &contents);
     Ok(profile)
 }
@@ -40,11 +47,17 @@ pub(crate) fn recording_with_samples(folder: &Path) -> Result<Profile, Failure> 
     sampled(strata_resolve::resolve(&recording, &HostFiles::default())?, folder)
 }
 
-fn of_recording(input: &InputArguments) -> Result<Profile, Failure> {
+fn of_recording(input: &InputArguments, wanted: &SelectionArguments) -> Result<Profile, Failure> {
     if !input.symbols.is_empty() {
         return Err(Failure::bad_arguments(
             "--symbols is for .nettrace traces",
             "a recording knows which images it is of, and finds them by itself",
+        ));
+    }
+    if wanted.kinds().is_some() {
+        return Err(Failure::bad_arguments(
+            "--name and --provider choose events of a .nettrace trace",
+            "of a recording, reports show CPU samples",
         ));
     }
     Ok(strata_resolve::resolve(&Recording::open(&input.file)?, &HostFiles::default())?)
@@ -63,12 +76,26 @@ fn sampled(profile: Profile, folder: &Path) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-fn of_trace(input: &InputArguments) -> Result<Trace, Failure> {
+fn of_trace(input: &InputArguments, wanted: &SelectionArguments) -> Result<Trace, Failure> {
     let host = HostFiles::default();
     let images = ImageFiles { files: &host, candidates: symbols::candidates(&input.symbols)? };
-    let mut reader = TraceReader::new(&input.file_name());
-    let whole = trace::read(&input.file, |item| reader.take(&item))?;
+    let Some(what) = wanted.kinds() else {
+        let mut reader = TraceReader::new(&input.file_name(), Shown::Samples);
+        let whole = trace::read(&input.file, |item| reader.take(&item))?;
+        whole.warn(&input.file);
+        return Ok(reader.finish(&whole.summary, &images));
+    };
+    let mut reader = TraceReader::new(&input.file_name(), Shown::Events { what });
+    let mut selection = Selection::new(wanted);
+    let whole = trace::read(&input.file, |item| {
+        reader.take(&item);
+        let kept = selection.take(&item);
+        if let (Kept::Wanted, Item::Event(event)) = (kept, &item) {
+            reader.count(event);
+        }
+    })?;
     whole.warn(&input.file);
+    selection.judge(&input.file)?;
     Ok(reader.finish(&whole.summary, &images))
 }
 

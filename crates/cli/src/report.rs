@@ -11,8 +11,8 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let view = if arguments.tree { View::Tree } else { arguments.view };
     // What is missing can be shown even when nothing is there.
     let profile = match view {
-        View::Loss => load::profile(&arguments.input)?,
-        _ => load::profile_with_samples(&arguments.input)?,
+        View::Loss => load::profile(&arguments.input, &arguments.wanted)?,
+        _ => load::profile_with_samples(&arguments.input, &arguments.wanted)?,
     };
     match view {
         View::Top => show(&profile, Top::of(&profile, Some(arguments.limit)), arguments),

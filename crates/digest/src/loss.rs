@@ -138,6 +138,12 @@ impl LossSummary {
     fn dropped(&self) -> impl Iterator<Item = Dropped> {
         // Only samples of CPU time come by way of perf.
         let of_perf = if self.quantity == Quantity::CpuTime { Told::Always } else { Told::IfAny };
+        let (without_frame, [one_without, many_without]) = match self.quantity {
+            Quantity::CpuTime | Quantity::ThreadTime => {
+                ("samples without a frame", ["sample without a frame", "samples without a frame"])
+            }
+            Quantity::Events => ("events without a stack", ["event without a stack", "events without a stack"]),
+        };
         [
             (self.perf_records_lost, "perf records lost", ["perf record lost", "perf records lost"], of_perf),
             (
@@ -176,12 +182,7 @@ impl LossSummary {
                 ["line map without a method", "line maps without a method"],
                 Told::IfAny,
             ),
-            (
-                self.samples_without_frames,
-                "samples without a frame",
-                ["sample without a frame", "samples without a frame"],
-                Told::IfAny,
-            ),
+            (self.samples_without_frames, without_frame, [one_without, many_without], Told::IfAny),
             (
                 self.sampler_errors,
                 "samples in an unknown state",

@@ -29,19 +29,13 @@ pub(crate) fn run(arguments: &ConvertArguments) -> Result<ExitCode, Failure> {
         }
         return nettrace::run(arguments);
     }
-    if arguments.wanted.selects() {
-        return Err(Failure::bad_arguments(
-            "--from, --to, --thread, --provider and --name choose events of a .nettrace file",
-            "the name of what is written (-o) must end in .nettrace",
-        ));
-    }
     if output == Path::new("-") {
-        let profile = load::profile_with_samples(&arguments.input)?;
+        let profile = load::profile_with_samples(&arguments.input, &arguments.wanted)?;
         has_weight(&profile, Format::Folded, arguments)?;
         return to_stdout(|out| write_profile(&profile, Format::Folded, Compression::None, out));
     }
     let format = output::format(output)?;
-    let profile = load::profile_with_samples(&arguments.input)?;
+    let profile = load::profile_with_samples(&arguments.input, &arguments.wanted)?;
     has_weight(&profile, format.0, arguments)?;
     output::write(&profile, format, output)?;
     say(&format!("wrote {} ({})", typed(output), output::how_to_look(format.0)));

@@ -1,6 +1,6 @@
-//! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time, or those
-//! of a collector of whole machines as CPU time (module `machine`). Which of both it is, what comes decides: a stream with samples
-//! of CPU time is one of CPU time.
+//! A .NET event stream on its own, as `dotnet-trace` writes it: the samples of the runtime's sampler as thread time, those
+//! of a collector of whole machines as CPU time (module `machine`), or any of its events. Which of the first two it is, what
+//! comes decides: a stream with samples of CPU time is one of CPU time.
 //!
 //! The stream's items are taken as they come: samples are kept as addresses, each distinct stack once, because their names
 //! come last, in the list of methods that ends the stream. Then every address is named by what the runtime said was there at
@@ -23,7 +23,7 @@ use crate::files::Files;
 use crate::managed::ManagedReader;
 use evidence::Evidence;
 use images::FoundImages;
-use machine::Machine;
+use machine::{Machine, Period};
 use names::Names;
 use runtime_code::RuntimeCode;
 use samples::{RawSample, RawThread, Samples};
@@ -33,14 +33,29 @@ use strata_nettrace::survey::{About, Survey};
 use strata_nettrace::universal::UniversalEvent;
 use strata_nettrace::{Event, Item, Summary, TraceInfo};
 use strata_profile::{
-    Gap, Loss, Measure, Process, Profile, ProfileBuilder, Sample, Thread, ThreadId, Timestamp, quality,
+    Gap, Loss, Measure, Process, Profile, ProfileBuilder, Sample, StackEnd, Thread, ThreadId, ThreadState, Timestamp,
+    quality,
 };
 use strata_recording::StreamKind;
+
+/// What a profile shows of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Its samples: those of a machine as CPU time; where there are none, those of the runtime's sampler as thread time.
+    #[default]
+    Samples,
+    /// Those events that [`TraceReader::count`] is called for.
+    Events {
+        /// Which ones these are, in words.
+        what: String,
+    },
+}
 
 /// Takes the items of one stream.
 #[derive(Default)]
 pub struct TraceReader {
     file: String,
+    shown: Shown,
     trace: Option<TraceInfo>,
     survey: Survey,
     has_rundown: bool,
@@ -54,8 +69,7 @@ pub struct TraceReader {
 /// What a stream gives.
 #[derive(Debug)]
 pub struct Trace {
-    /// The samples of a machine as CPU time; where there are none, those of the runtime's sampler as thread time; without
-    /// samples when neither was asked for.
+    /// What was to be shown; without samples where the stream has nothing of it.
     pub profile: Profile,
     /// What else is in the stream.
     pub contents: Contents,
@@ -71,8 +85,8 @@ pub struct ImageFiles<'f> {
 
 impl TraceReader {
     /// A reader at the start of a stream. `file` is how the stream is called where something of it is missing.
-    pub fn new(file: &str) -> Self {
-        Self { file: file.to_owned(), ..Self::default() }
+    pub fn new(file: &str, shown: Shown) -> Self {
+        Self { file: file.to_owned(), shown, ..Self::default() }
     }
 
     /// Takes the next item of the stream.
@@ -93,11 +107,31 @@ impl TraceReader {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    /// Shows an event of the stream, beside taking it, where [`Shown::Events`] are shown.
+    pub fn count(&mut self, event: &Event<'_>) {
+        let at = self.time_of(event);
+        // Whoever collects for a whole machine says of each event which process it is about.
+        let is_of_machine = self.trace.is_some_and(|trace| trace.process_id.is_none()) && event.process_id().is_some();
+        if is_of_machine {
+            self.machine.sample(1, event, at);
+        } else {
+            self.samples.take(ThreadState::Running, event, at);
+        }
+    }
+
+    fn time_of(&self, event: &Event<'_>) -> Timestamp {
         let time = event.header.time;
-        let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+        Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)))
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let at = self.time_of(event);
+        let shows_samples = self.shown == Shown::Samples;
         match UniversalEvent::decode(event) {
             Ok(None) => {}
+            Ok(Some(UniversalEvent::CpuSample { weight })) if shows_samples => {
+                return self.machine.sample(weight, event, at);
+            }
             Ok(Some(decoded)) => return self.machine.event(&decoded, event, at),
             Err(_) => return self.machine.damaged(),
         }
@@ -107,7 +141,9 @@ impl TraceReader {
             Err(_) => return self.code.undecodable(),
         };
         match &decoded {
-            RuntimeEvent::Sample(state) => self.samples.take(*state, event, at),
+            RuntimeEvent::Sample(state) if shows_samples => {
+                self.samples.take(samples::state_of(*state), event, at);
+            }
             RuntimeEvent::EntryPoint(entry_point) => self.evidence.entry_point(entry_point),
             RuntimeEvent::RundownComplete(Occasion::RundownEnd) => self.has_rundown = true,
             RuntimeEvent::Method(_, method) => self.evidence.method(method),
@@ -122,20 +158,22 @@ impl TraceReader {
     pub fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
         let contents = Contents::of(&self.survey, summary, self.has_rundown);
-        let mut profile =
-            if self.machine.has_samples() { self.cpu_time(summary) } else { self.thread_time(summary, images) };
+        let is_of_machine = self.machine.has_samples();
+        let mut profile = if is_of_machine { self.of_machine(summary) } else { self.of_process(summary, images) };
         let named = quality(&profile).named_frames();
-        let is_of_runtime = matches!(profile.recording.measure, Measure::ThreadTime { .. });
-        if is_of_runtime && named.part < named.whole && !contents.has_rundown {
+        if !is_of_machine && named.part < named.whole && !contents.has_rundown {
             profile.loss.gaps.push(Gap::NoRundown);
         }
         Trace { profile, contents }
     }
 
-    fn cpu_time(self, summary: &Summary) -> Profile {
+    fn of_machine(self, summary: &Summary) -> Profile {
         // Should a runtime say how it was started: it is one process of many.
         let nothing = About::default();
-        let measure = Machine::measure(self.trace);
+        let (measure, period) = match self.shown {
+            Shown::Samples => (Machine::measure(self.trace), Machine::period(self.trace)),
+            Shown::Events { what } => (Measure::Events { what }, Period::Known(1)),
+        };
         let mut builder = ProfileBuilder::new(about::recording(&nothing, self.trace, summary, &self.file, measure));
         let mut missing = Loss::default();
         self.code.finish().tell_loss(&mut missing);
@@ -143,29 +181,39 @@ impl TraceReader {
         loss.gaps = missing.gaps;
         // Whoever collects for a whole machine loses what the kernel dropped; runtimes are not asked.
         loss.perf_records = missing.runtime_events;
-        let thread_time = self.samples.all.len() as u64;
-        if thread_time > 0 {
+        let of_process = self.samples.all.len() as u64;
+        if of_process > 0 {
             loss.gaps.push(Gap::NotUsed {
-                events: thread_time,
+                events: of_process,
                 what: "samples of thread time",
                 reason: "the trace has CPU time, which is shown",
             });
         }
-        self.machine.finish(&mut builder, self.trace);
+        self.machine.finish(&mut builder, period);
         builder.finish()
     }
 
-    fn thread_time(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Profile {
+    fn of_process(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Profile {
         let mut code = self.code.finish();
-        let (samples, usual_gap_ns, long_gaps) = weights::weigh(&mut self.samples);
-        let measure = Measure::ThreadTime { usual_gap_ns };
+        let shows_events = self.shown != Shown::Samples;
+        let (samples, measure, long_gaps) = match self.shown {
+            Shown::Samples => {
+                let (samples, usual_gap_ns, long_gaps) = weights::weigh(&mut self.samples);
+                (samples, Measure::ThreadTime { usual_gap_ns }, long_gaps)
+            }
+            Shown::Events { what } => {
+                let mut events = std::mem::take(&mut self.samples.all);
+                events.sort_by_key(|event| event.time);
+                (events, Measure::Events { what }, None)
+            }
+        };
         let mut builder =
             ProfileBuilder::new(about::recording(self.survey.about(), self.trace, summary, &self.file, measure));
         code.tell_loss(builder.loss_mut());
         self.machine.tell_loss(builder.loss_mut());
         let loss = builder.loss_mut();
         loss.long_gaps = long_gaps;
-        loss.sampler_errors = samples.iter().filter(|sample| sample.is_error()).count() as u64;
+        loss.sampler_errors = samples.iter().filter(|sample| sample.state == ThreadState::Unknown).count() as u64;
         let found = FoundImages::find(&self.evidence, images);
         let process = builder.process(Process {
             pid: self.trace.and_then(|trace| trace.process_id).unwrap_or(0),
@@ -186,9 +234,12 @@ impl TraceReader {
         let mut names = Names::new(code, &self.samples.stacks);
         for RawSample { time, thread, stack, state, weight } in samples {
             let Some(&thread) = usize::try_from(thread).ok().and_then(|thread| threads.get(thread)) else { continue };
-            let end = self.samples.stacks.end_of(stack);
+            let end = match stack {
+                // Not every event has one.
+                None if shows_events => StackEnd::Untold,
+                stack => self.samples.stacks.end_of(stack),
+            };
             let stack = stack.map(|stack| names.stack(&mut builder, stack, time));
-            let state = samples::state_of(state);
             builder.sample(Sample { time, thread, stack, weight, state, end });
         }
         let notices = names.into_code().take_notices();

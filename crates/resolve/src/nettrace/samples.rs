@@ -1,4 +1,4 @@
-//! The samples of the runtime's sampler, as the stream has them.
+//! The samples of the runtime's sampler, or the events that are shown instead, as the stream has them.
 
 use super::stacks::{RawStack, Stacks};
 use rustc_hash::FxHashMap;
@@ -13,15 +13,8 @@ pub(super) struct RawSample {
     /// Position in [`Samples::threads`].
     pub(super) thread: u32,
     pub(super) stack: Option<RawStack>,
-    pub(super) state: SampleType,
+    pub(super) state: ThreadState,
     pub(super) weight: u64,
-}
-
-impl RawSample {
-    /// Whether the sampler could not tell what the thread was doing.
-    pub(super) const fn is_error(&self) -> bool {
-        !matches!(self.state, SampleType::Managed | SampleType::External)
-    }
 }
 
 /// A thread that was sampled.
@@ -43,11 +36,11 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Takes the next sample.
-    pub(super) fn take(&mut self, state: SampleType, event: &Event<'_>, time: Timestamp) {
+    /// Takes the next sample, or another event that stands for itself.
+    pub(super) fn take(&mut self, state: ThreadState, event: &Event<'_>, time: Timestamp) {
         let Some(thread) = self.thread(event) else { return };
         let stack = event.stack.as_ref().and_then(|stack| self.stacks.intern(stack));
-        self.all.push(RawSample { time, thread, stack, state, weight: 0 });
+        self.all.push(RawSample { time, thread, stack, state, weight: 1 });
     }
 
     /// What was defined as a stack so far is not spoken of any more.

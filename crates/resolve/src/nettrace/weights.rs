@@ -15,10 +15,14 @@ pub(super) fn weigh(samples: &mut Samples) -> (Vec<RawSample>, Option<u64>, Opti
     let mut gaps = Vec::with_capacity(all.len());
     for sample in &mut all {
         let Some(last) = usize::try_from(sample.thread).ok().and_then(|thread| last.get_mut(thread)) else { continue };
-        if let Some(before) = last.replace(sample.time) {
-            sample.weight = sample.time.since(before);
-            gaps.push(sample.weight);
-        }
+        sample.weight = match last.replace(sample.time) {
+            None => 0,
+            Some(before) => {
+                let gap = sample.time.since(before);
+                gaps.push(gap);
+                gap
+            }
+        };
     }
     let usual = median(&mut gaps);
     let long = usual.map(|usual| usual.saturating_mul(FAR_ABOVE)).filter(|from| *from > 0).and_then(|from_ns| {

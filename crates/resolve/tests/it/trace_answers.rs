@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strata_nettrace::Decoder;
 use strata_profile::{Gap, Measure, NameSource, Profile, StackId, ThreadState, quality};
 use strata_resolve::files::HostFiles;
-use strata_resolve::nettrace::{ImageFiles, Trace, TraceReader};
+use strata_resolve::nettrace::{ImageFiles, Shown, Trace, TraceReader};
 use strata_testkit::corpus;
 
 fn bytes(name: &str) -> Option<Vec<u8>> {
@@ -15,7 +15,7 @@ fn bytes(name: &str) -> Option<Vec<u8>> {
 /// Reads a trace in pieces of this many bytes, without images.
 pub(crate) fn trace(bytes: &[u8], piece: usize) -> Trace {
     let mut decoder = Decoder::new();
-    let mut reader = TraceReader::new("test.nettrace");
+    let mut reader = TraceReader::new("test.nettrace", Shown::Samples);
     for piece in bytes.chunks(piece) {
         decoder.feed(piece, &mut |item| reader.take(&item)).unwrap();
     }

@@ -1,5 +1,6 @@
 //! `strata info` and `strata events` on traces: real ones, ones built to be odd, and what is no trace at all.
 
+mod counted;
 mod damaged;
 mod events;
 mod info;

@@ -35,6 +35,15 @@ struct RawSample {
     weight: u64,
 }
 
+/// What one sample stands for, in the unit of what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Period {
+    /// It is known.
+    Known(u64),
+    /// The stream does not tell, so that it is what is usual.
+    Assumed(u64),
+}
+
 /// Takes what a collector of a whole machine wrote.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
@@ -49,7 +58,6 @@ impl Machine {
     /// Takes one of its events.
     pub(super) fn event(&mut self, decoded: &UniversalEvent<'_>, event: &Event<'_>, at: Timestamp) {
         let can_be = match decoded {
-            UniversalEvent::CpuSample { weight } => self.sample(*weight, event, at).is_some(),
             UniversalEvent::ContextSwitch { .. } => {
                 self.context_switches = self.context_switches.saturating_add(1);
                 true
@@ -78,7 +86,14 @@ impl Machine {
         }
     }
 
-    fn sample(&mut self, weight: u64, event: &Event<'_>, time: Timestamp) -> Option<()> {
+    /// Takes a sample that stands for so many, or another event that stands for itself.
+    pub(super) fn sample(&mut self, weight: u64, event: &Event<'_>, time: Timestamp) {
+        if self.place(weight, event, time).is_none() {
+            self.damaged();
+        }
+    }
+
+    fn place(&mut self, weight: u64, event: &Event<'_>, time: Timestamp) -> Option<()> {
         let process = self.processes.of(event)?;
         let thread = self.processes.thread(process, event)?;
         let stack = match &event.stack {
@@ -99,15 +114,24 @@ impl Machine {
         self.processes.stacks_restart();
     }
 
-    /// Whether there is any sample of CPU time.
+    /// Whether there is anything to show.
     pub(super) fn has_samples(&self) -> bool {
         !self.samples.is_empty()
     }
 
     /// What the samples measure.
     pub(super) fn measure(trace: Option<TraceInfo>) -> Measure {
-        let frequency_hz = period_ns(trace).and_then(|period| 1_000_000_000_u64.checked_div(period)).unwrap_or(0);
+        let frequency_hz = match Self::period(trace) {
+            Period::Known(period) => 1_000_000_000_u64.checked_div(period).unwrap_or(0),
+            Period::Assumed(_) => 0,
+        };
         Measure::CpuTime { event: "cpu".to_owned(), frequency_hz }
+    }
+
+    /// How far samples are apart, nanoseconds.
+    pub(super) fn period(trace: Option<TraceInfo>) -> Period {
+        let told = trace.and_then(|trace| trace.sampling_period_ns).filter(|period| *period > 0);
+        told.map_or(Period::Assumed(USUAL_PERIOD_NS), |period| Period::Known(period.into()))
     }
 
     /// What of its events is not in any profile.
@@ -122,13 +146,16 @@ impl Machine {
     }
 
     /// Everything came: names all samples and adds them to the profile.
-    pub(super) fn finish(self, builder: &mut ProfileBuilder, trace: Option<TraceInfo>) {
+    pub(super) fn finish(self, builder: &mut ProfileBuilder, period: Period) {
         self.tell_loss(builder.loss_mut());
         let Self { mut samples, processes, code, .. } = self;
-        let period_ns = period_ns(trace).unwrap_or_else(|| {
-            builder.loss_mut().gaps.push(Gap::SamplingPeriod { assumed_ns: USUAL_PERIOD_NS });
-            USUAL_PERIOD_NS
-        });
+        let of_one = match period {
+            Period::Known(weight) => weight,
+            Period::Assumed(assumed_ns) => {
+                builder.loss_mut().gaps.push(Gap::SamplingPeriod { assumed_ns });
+                assumed_ns
+            }
+        };
         let (code, homeless) = code.finish(processes.all.len());
         if homeless > 0 {
             let reason = "the trace does not tell of the mappings that they are in";
@@ -142,15 +169,10 @@ impl Machine {
             let (Some(raw), Some(&thread)) = (processes.threads.get(place), threads.get(place)) else { continue };
             let names = rows.of_process.get_mut(&raw.process).and_then(|row| row.names.as_mut());
             let stack = stack.zip(names).map(|(stack, names)| names.stack(builder, stack, time));
-            let weight = weight.saturating_mul(period_ns);
+            let weight = weight.saturating_mul(of_one);
             builder.sample(Sample { time, thread, stack, weight, state: ThreadState::Running, end: StackEnd::Untold });
         }
     }
-}
-
-/// How far samples are apart, where the stream tells.
-fn period_ns(trace: Option<TraceInfo>) -> Option<u64> {
-    trace.and_then(|trace| trace.sampling_period_ns).map(u64::from).filter(|period| *period > 0)
 }
 
 /// Rows of the profile that samples refer to: those of threads that were sampled, and of their processes.
