@@ -1,7 +1,9 @@
 //! Files that profiles are written to.
 
+mod draft;
+
 use crate::failure::Failure;
-use std::ffi::OsString;
+use draft::Draft;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
@@ -117,33 +119,21 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn write_beside<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.part", std::process::id()));
-    let draft = path.with_file_name(name);
-    // Nothing that someone else put there is opened, nor lost.
-    let file = match OpenOptions::new().write(true).create_new(true).open(&draft) {
+    let draft = match Draft::of(path) {
         // Where no file may be made, the one that is there may still be written.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && path.exists() => {
             return write_into(path, write);
         }
-        opened => opened?,
+        draft => draft?,
     };
     if let Ok(there) = fs::metadata(path) {
         // Who may read what was there may read what comes in its place, and no one else.
-        file.set_permissions(there.permissions())?;
+        draft.permit(there.permissions())?;
     }
-    let mut out = BufWriter::new(file);
-    let written = write(&mut out).and_then(|value| {
-        out.flush()?;
-        fs::rename(&draft, path)?;
-        Ok(value)
-    });
-    if written.is_err() {
-        // What there is of it helps no one.
-        let _ = fs::remove_file(&draft);
-    }
-    written
+    let mut out = BufWriter::new(draft);
+    let value = write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.move_to(path)?;
+    Ok(value)
 }
 
 /// Where a file of this format can be looked at.

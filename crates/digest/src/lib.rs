@@ -8,6 +8,7 @@
 //! - [`CallTree`]: samples as a tree, cut stacks under a node of their own, recursion folded if wanted;
 //! - [`Sources`]: where in its source a function is;
 //! - [`LossSummary`]: what is missing, in words and numbers;
+//! - [`identified()`]: a thread or process by its name and number;
 //! - [`percent()`]: a percentage that never claims all or nothing falsely;
 //! - [`visible()`]: names that cannot act on a terminal or break a line-based format.
 //!
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod groups;
+mod identified;
 mod loss;
 mod percent;
 mod recursion;
@@ -24,6 +26,7 @@ mod tree;
 mod visible;
 
 pub use groups::{Group, Groups};
+pub use identified::identified;
 pub use loss::{Counted, LossSummary};
 pub use percent::percent;
 pub use recursion::Folded;

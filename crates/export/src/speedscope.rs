@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
-use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, Sources, visible};
+use strata_digest::{CallTree, Groups, LossSummary, NodeId, Place, Sources, identified, visible};
 use strata_profile::{Handle, Profile, Unit};
 
 #[derive(Serialize)]
@@ -101,7 +101,11 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
                 let weights = || positions.iter().map(|&position| profile.samples[position as usize].weight);
                 Sampled {
                     r#type: "sampled",
-                    name: format!("{} (pid {}) / {} (tid {})", process.name, process.pid, thread.name, thread.tid),
+                    name: format!(
+                        "{} / {}",
+                        identified(&process.name, "pid", process.pid),
+                        identified(&thread.name, "tid", thread.tid)
+                    ),
                     unit,
                     start_value: 0,
                     end_value: weights().fold(0, u64::saturating_add),

@@ -1,7 +1,7 @@
 //! Pieces of text: numbers, lists, lines of a width.
 
 use crate::{Cost, Width};
-use strata_digest::visible;
+use strata_digest::{identified, visible};
 use strata_profile::{Quantity, Unit};
 
 /// A percentage as a column of seven, the decimal points below each other.
@@ -87,11 +87,6 @@ pub(crate) fn list(out: &mut String, label: &str, items: &[String], width: Width
 /// `worker (tid 12) of app (pid 10)`; what has no name goes by its number alone.
 pub(crate) fn thread((process, pid): (&str, u32), (thread, tid): (&str, u32)) -> String {
     format!("{} of {}", identified(thread, "tid", tid), identified(process, "pid", pid))
-}
-
-/// `worker (tid 12)`; what has no name goes by its number alone.
-pub(crate) fn identified(name: &str, word: &str, id: u32) -> String {
-    if name.is_empty() { format!("{word} {id}") } else { format!("{name} ({word} {id})") }
 }
 
 #[cfg(test)]

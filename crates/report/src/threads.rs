@@ -4,7 +4,7 @@ use crate::names::{self, Spelling};
 use crate::{Cost, Report, Whole, Width, text};
 use serde::Serialize;
 use std::fmt::Write as _;
-use strata_digest::Weight;
+use strata_digest::{Weight, identified};
 use strata_profile::{Handle, Profile, Quantity, Share, StackEnd, ThreadState, Unit};
 
 /// One thread.
@@ -129,7 +129,7 @@ impl Report for Threads<'_> {
         let same = |other: &ThreadRow<'_>| self.threads.first().is_some_and(|first| first.pid == other.pid);
         let one_process = self.threads.first().filter(|_| self.threads.iter().all(same));
         let label = |row: &ThreadRow<'_>| match one_process {
-            Some(_) => text::identified(row.thread, "tid", row.tid),
+            Some(_) => identified(row.thread, "tid", row.tid),
             None => row.label(),
         };
         let mut sentence = match self.all.samples {
@@ -138,7 +138,7 @@ impl Report for Threads<'_> {
         };
         let _ = write!(sentence, " on {}", text::counted(self.threads.len() as u64, "thread"));
         if let Some(row) = one_process {
-            let _ = write!(sentence, " of {}", text::identified(row.process, "pid", row.pid));
+            let _ = write!(sentence, " of {}", identified(row.process, "pid", row.pid));
         }
         text::wrap(&mut out, &format!("{sentence}."), width.of_paragraphs());
         if self.all.samples > 0 {

@@ -303,6 +303,27 @@ fn standard_input_is_read() {
 }
 
 #[test]
+fn what_is_stopped_leaves_nothing_behind() {
+    let scratch = Scratch::new();
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::KILL] {
+        let output = scratch.path("out.nettrace");
+        let mut command = strata(["convert".as_ref(), "-".as_ref(), "-o".as_ref(), output.as_os_str()]);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&small().bytes()).unwrap();
+        // Its three, and the file that is written.
+        while std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count() < 4 {
+            std::thread::yield_now();
+        }
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        assert!(!child.wait().unwrap().success());
+        let left: Vec<_> =
+            std::fs::read_dir(scratch.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [""; 0], "{signal:?}");
+    }
+}
+
+#[test]
 fn what_is_read_is_never_written_over() {
     let scratch = Scratch::new();
     let bytes = small().end();

@@ -7,6 +7,7 @@
 //! that time (`names`), or by images at hand (`images`).
 
 mod about;
+mod code;
 mod contents;
 mod evidence;
 mod images;
@@ -17,6 +18,7 @@ mod samples;
 mod stacks;
 mod weights;
 
+pub use code::{FrameName, TraceCode};
 pub use contents::Contents;
 
 use crate::files::Files;
