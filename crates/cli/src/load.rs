@@ -102,11 +102,11 @@ fn of_trace(input: &InputArguments, wanted: &SelectionArguments) -> Result<Trace
 /// One hint why frames have no names, and how they get them.
 fn warn_of_names(profile: &Profile, contents: &Contents) {
     // Collectors of whole machines name what they can by themselves.
-    if profile.recording.measure.quantity() == Quantity::CpuTime {
+    if contents.has_rundown || profile.recording.measure.quantity() == Quantity::CpuTime {
         return;
     }
     let named = quality(profile).named_frames();
-    if contents.has_rundown || named.part >= named.whole {
+    if named.part >= named.whole {
         return;
     }
     let unnamed = Share { part: named.whole - named.part, ..named };

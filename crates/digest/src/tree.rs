@@ -139,8 +139,12 @@ impl CallTree {
         building.known.reserve(profile.stacks.len());
         building.rootless.resize(profile.stacks.len(), None);
         building.tree.leaf_of_sample.reserve(profile.samples.len());
+        // By thread, once it has a sample.
+        let mut roots: Vec<Option<Option<NodeId>>> = vec![None; profile.threads.len()];
         for sample in &profile.samples {
-            let mut base = root_of(sample.thread).map(|root| building.node(None, Place::Root(root)));
+            let root = &mut roots[sample.thread.index()];
+            let mut base =
+                *root.get_or_insert_with(|| root_of(sample.thread).map(|root| building.node(None, Place::Root(root))));
             if let StackEnd::Cut(cut) = sample.end {
                 base = Some(building.node(base, Place::Cut(cut)));
             }

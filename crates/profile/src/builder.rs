@@ -78,6 +78,11 @@ impl ProfileBuilder {
         intern(&mut self.profile.stacks, &mut self.stacks, Stack { parent, frame })
     }
 
+    /// Makes room for so many more samples.
+    pub fn reserve_samples(&mut self, count: usize) {
+        self.profile.samples.reserve(count);
+    }
+
     /// Adds a sample.
     pub fn sample(&mut self, sample: Sample) {
         self.profile.samples.push(sample);

@@ -18,6 +18,9 @@ impl Profile {
     /// lies in the part; other samples are kept where their moment does. What was lost is not known by time, and stays.
     #[must_use]
     pub fn part(mut self, part: &Part) -> Self {
+        if *part == Part::default() {
+            return self;
+        }
         let recording = &mut self.recording;
         let begun = recording.start;
         recording.start = part.from.map_or(begun, |from| from.max(begun));

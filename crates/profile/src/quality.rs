@@ -64,9 +64,12 @@ impl Quality {
 pub fn quality(profile: &Profile) -> Quality {
     let mut quality = Quality::default();
     let mut samples_in = vec![0u64; profile.stacks.len()];
-    for sample in &profile.samples {
-        *quality.stacks.entry(sample.end).or_default() += 1;
-        if let Some(stack) = sample.stack {
+    // Stacks of one end come in long runs.
+    for run in profile.samples.chunk_by(|one, next| one.end == next.end) {
+        if let Some(first) = run.first() {
+            *quality.stacks.entry(first.end).or_default() += run.len() as u64;
+        }
+        for stack in run.iter().filter_map(|sample| sample.stack) {
             samples_in[stack.index()] += 1;
         }
     }

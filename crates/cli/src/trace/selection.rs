@@ -4,7 +4,8 @@ use super::warn;
 use crate::args::SelectionArguments;
 use crate::failure::Failure;
 use crate::say::typed;
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use strata_nettrace::runtime::names_code;
@@ -20,7 +21,7 @@ pub(crate) struct Selection<'a> {
     /// Ticks from which, and before which.
     times: (Option<u64>, Option<u64>),
     /// What was found out about each definition, by its id.
-    definitions: HashMap<u32, Kind>,
+    definitions: FxHashMap<u32, Kind>,
     last: Option<(u32, Kind)>,
     found: Found,
 }
@@ -71,7 +72,7 @@ impl<'a> Selection<'a> {
     }
 
     pub(crate) fn new(arguments: &'a SelectionArguments) -> Self {
-        Self { arguments, times: (None, None), definitions: HashMap::new(), last: None, found: Found::default() }
+        Self { arguments, times: (None, None), definitions: FxHashMap::default(), last: None, found: Found::default() }
     }
 
     /// Looks at an item of the trace; says of an event whether and why it is to be kept, and counts it.

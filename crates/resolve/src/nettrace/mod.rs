@@ -39,6 +39,7 @@ use strata_profile::{
     quality,
 };
 use strata_recording::StreamKind;
+use weights::{Weights, weigh};
 
 /// What a profile shows of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -162,9 +163,11 @@ impl TraceReader {
         let contents = Contents::of(&self.survey, summary, self.has_rundown);
         let is_of_machine = self.machine.has_samples();
         let mut profile = if is_of_machine { self.of_machine(summary) } else { self.of_process(summary, images) };
-        let named = quality(&profile).named_frames();
-        if !is_of_machine && named.part < named.whole && !contents.has_rundown {
-            profile.loss.gaps.push(Gap::NoRundown);
+        if !is_of_machine && !contents.has_rundown {
+            let named = quality(&profile).named_frames();
+            if named.part < named.whole {
+                profile.loss.gaps.push(Gap::NoRundown);
+            }
         }
         Trace { profile, contents }
     }
@@ -183,7 +186,7 @@ impl TraceReader {
         loss.gaps = missing.gaps;
         // Whoever collects for a whole machine loses what the kernel dropped; runtimes are not asked.
         loss.perf_records = missing.runtime_events;
-        let of_process = self.samples.all.len() as u64;
+        let of_process = self.samples.count() as u64;
         if of_process > 0 {
             loss.gaps.push(Gap::NotUsed {
                 events: of_process,
@@ -198,16 +201,13 @@ impl TraceReader {
     fn of_process(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Profile {
         let mut code = self.code.finish();
         let shows_events = self.shown != Shown::Samples;
-        let (samples, measure, long_gaps) = match self.shown {
+        let samples = self.samples.in_order();
+        let (weights, measure, long_gaps) = match self.shown {
             Shown::Samples => {
-                let (samples, usual_gap_ns, long_gaps) = weights::weigh(&mut self.samples);
-                (samples, Measure::ThreadTime { usual_gap_ns }, long_gaps)
+                let Weights { of_samples, usual_gap_ns, long_gaps } = weigh(&samples, self.samples.threads.len());
+                (of_samples, Measure::ThreadTime { usual_gap_ns }, long_gaps)
             }
-            Shown::Events { what } => {
-                let mut events = std::mem::take(&mut self.samples.all);
-                events.sort_by_key(|event| event.time);
-                (events, Measure::Events { what }, None)
-            }
+            Shown::Events { what } => (vec![1; samples.len()], Measure::Events { what }, None),
         };
         let mut builder =
             ProfileBuilder::new(about::recording(self.survey.about(), self.trace, summary, &self.file, measure));
@@ -234,7 +234,8 @@ impl TraceReader {
             .collect();
         let code = RuntimeCode { managed: code, images: found };
         let mut names = Names::new(code, &self.samples.stacks);
-        for RawSample { time, thread, stack, state, weight } in samples {
+        builder.reserve_samples(samples.len());
+        for (RawSample { time, thread, stack, state }, weight) in samples.into_iter().zip(weights) {
             let Some(&thread) = usize::try_from(thread).ok().and_then(|thread| threads.get(thread)) else { continue };
             let end = match stack {
                 // Not every event has one.

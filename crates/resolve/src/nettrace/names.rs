@@ -54,6 +54,9 @@ impl<'t, C: CodeInTime> Names<'t, C> {
         if self.code.advance(time) {
             self.epoch = self.epoch.wrapping_add(1);
         }
+        if let Some(known) = self.known(stack, Role::Leaf) {
+            return known;
+        }
         let mut waiting = vec![(stack, Role::Leaf)];
         let mut caller = None;
         // Out to the nearest caller that is known.

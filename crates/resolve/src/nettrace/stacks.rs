@@ -1,6 +1,7 @@
 //! Stacks of addresses, each distinct one once, as a tree that shares its root side.
 
 use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
 use strata_address::Avma;
 use strata_nettrace::Stack;
 use strata_profile::{Cut, StackEnd};
@@ -10,11 +11,19 @@ const DEEPEST: u32 = 100;
 
 /// Names one stack of a [`Stacks`]: its innermost address with all its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct RawStack(u32);
+pub(super) struct RawStack(
+    /// Counted from 1, so that a stack or none takes no more room than a stack.
+    NonZeroU32,
+);
 
 impl RawStack {
+    /// The next one behind so many; `None` when there are more than can be numbered.
+    fn behind(count: usize) -> Option<Self> {
+        u32::try_from(count).ok()?.checked_add(1).and_then(NonZeroU32::new).map(Self)
+    }
+
     pub(super) fn index(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+        usize::try_from(self.0.get() - 1).unwrap_or(usize::MAX)
     }
 }
 
@@ -57,7 +66,7 @@ impl Stacks {
             at = match self.known.get(&node) {
                 Some(known) => Some(*known),
                 None => {
-                    let new = RawStack(u32::try_from(self.nodes.len()).ok()?);
+                    let new = RawStack::behind(self.nodes.len())?;
                     self.nodes.push(node);
                     self.depths.push(depth);
                     self.known.insert(node, new);
