@@ -7,7 +7,10 @@
 //! Definitions in these streams describe text as one or many UTF-8 units, and leave out what stands at the end of mappings.
 //! What writers write, and the TraceEvent library reads, is this: numbers are LEB128 without a sign, text is its length in
 //! bytes (2 bytes) and then UTF-8. So that is how payloads are read here and in [`Event::fields`]. Ends of ranges are the last
-//! address that belongs to them. Source: the description of the universal providers beside the TraceEvent library.
+//! address that belongs to them; but record-trace writes the address behind it for mappings of processes and for code that
+//! the runtime's perf map names, so that a range may end where the next one starts. It tells of the exit of a process when any
+//! of its threads ends. Source: the description of the universal providers beside the TraceEvent library, and what
+//! record-trace wrote.
 
 mod schema;
 
@@ -39,7 +42,7 @@ pub enum UniversalEvent<'a> {
     },
     /// There is a process: that of the event.
     Process(Beginning, ProcessEvent<'a>),
-    /// The process of the event is gone.
+    /// The process of the event is gone, or one of its threads.
     ProcessExit,
     /// The process of the event has something in its memory.
     Mapping(MappingEvent<'a>),

@@ -3,7 +3,7 @@
 use crate::trace_answers::trace;
 use strata_profile::{CodeKind, Found, Gap, Handle, Measure, NameSource, Profile, StackEnd, Tier, Unnamed, quality};
 use strata_testkit::nettrace::leb128;
-use strata_testkit::nettrace6::{Definition, Row, Rows, Stream, Thread, Trace};
+use strata_testkit::nettrace6::{Definition, Row, Rows, Stream, Thread, Trace, string};
 use strata_testkit::universal::{definitions, id, mapping, metadata, process, symbol};
 
 /// Samples are a millisecond apart, which the trace says.
@@ -218,6 +218,65 @@ fn a_process_with_the_id_of_another_is_another() {
         profile.samples.iter().map(|sample| &*profile.processes[profile.threads[sample.thread].process].name).collect();
     assert_eq!(of_processes, ["bank", "bank", "cafe"]);
     assert_eq!(leaves(&profile), ["vault!vault+0x10", "vault!vault+0x10", "oven!oven+0x10"]);
+}
+
+#[test]
+fn blocks_of_one_trace_number_threads_and_stacks_anew() {
+    // So record-trace writes: before every block of events a sequence point that forgets all; threads in any order; one list
+    // of labels that tells only that there is none; and rows that have every field, numbered from 1 in each block.
+    const ALL_BUT_ACTIVITIES: u8 = 0xdf;
+    let nothing = [(5, [string("Error"), string("Expected actual values")].concat())];
+    let memory = "/memfd:doublemapper (deleted)";
+    let stub = "stub<2957> GenerateDispatchStub<GenerateDispatchStub>";
+    let instrumented = "void [Shop] Shop.Cart::Add(int32)[InstrumentedTierOptimized]";
+    let closed = "_$LT$till..Till$u20$as$u20$core..ops..Drop$GT$::drop::h0123456789abcdef [clone .llvm] [clone .77]";
+    let first = [
+        Row { labels: 1, ..sample(1, 2_000, 1) },
+        event(id::MAPPING, 2, 2_000, mapping(1, 0x10_0000, 0x11_0000, 0, memory, 0)),
+        event(id::SYMBOL, 2, 2_000, symbol(1, 1, 0x10_0000, 0x10_0100, instrumented)),
+        event(id::SYMBOL, 2, 2_000, symbol(2, 1, 0x10_0100, 0x10_0200, stub)),
+        event(id::MAPPING, 2, 2_000, mapping(2, 0x11_0000, 0x12_0000, 0, "/shop/till", 0)),
+        event(id::SYMBOL, 2, 2_000, symbol(3, 2, 0x11_0000, 0x11_00ff, closed)),
+    ];
+    let second = [Row { labels: 1, ..sample(2, 3_000, 1) }, Row { labels: 1, ..sample(1, 3_500, 2) }];
+    let rows = |events: &[Row]| {
+        (1..).zip(events).fold(Rows::compressed(), |rows, (sequence, event)| {
+            rows.with_fields(Row { sequence, ..event.clone() }, ALL_BUT_ACTIVITIES)
+        })
+    };
+    let block = |stream: Stream, at, threads: &[Thread], stacks: &[&[u64]], events: &[Row]| {
+        let stream = stream.sequence_point(at, 1, &[]).stacks(1, stacks).threads(threads);
+        stream.labels(1, &[&nothing]).events(&rows(events))
+    };
+    let stream = Stream::with_trace().metadata(&definitions());
+    let stream = block(
+        stream,
+        1_000,
+        &[Thread::new(0).of(0, 0), Thread::new(1).of(70, 71), Thread::new(2).of(70, 0)],
+        &[&[0x10_0010, 0x10_0101, 0x11_0020]],
+        &first,
+    );
+    let stream = block(
+        stream,
+        2_000,
+        &[Thread::new(2).of(70, 72), Thread::new(0).of(0, 0), Thread::new(1).of(70, 71)],
+        &[&[0x11_0000], &[0x10_0100]],
+        &second,
+    );
+    let profile = trace(&stream.sequence_point(9_000, 1, &[]).end(), 64).profile;
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let (add, drop) = ("Shop!Shop.Cart.Add(int32)", "till!<till::Till as core::ops::Drop>::drop");
+    assert_eq!(
+        samples(&profile),
+        [
+            (70, 71, PERIOD, names(&[add, "GenerateDispatchStub", drop])),
+            (70, 72, PERIOD, names(&[drop])),
+            (70, 71, PERIOD, names(&["GenerateDispatchStub"])),
+        ]
+    );
+    assert_eq!((profile.loss.perf_records, profile.loss.runtime_events), (0, 0));
+    let kinds: Vec<_> = profile.functions.rows().iter().map(|function| function.kind).collect();
+    assert_eq!(kinds, [CodeKind::Native, CodeKind::Stub, CodeKind::Jit(Tier::OptimizedTier1Instrumented)]);
 }
 
 #[test]
