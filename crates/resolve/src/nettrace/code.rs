@@ -12,12 +12,18 @@ use strata_nettrace::{Event, Summary, TraceInfo};
 use strata_profile::{NameSource, Timestamp};
 use strata_recording::StreamKind;
 
-/// What was where in a traced process, by all that its stream says, at a moment that only moves forward. A stream of a whole
-/// machine names nothing here.
+/// What was where in a traced process, and when, by all that its stream says. A stream of a whole machine names nothing here.
 pub struct TraceCode<'f> {
     code: RuntimeCode<'f>,
     trace: Option<TraceInfo>,
-    known: FxHashMap<Avma, Option<Rc<FrameName>>>,
+    known: FxHashMap<Avma, Known>,
+}
+
+/// What an address was called at a time, and at later ones before another.
+struct Known {
+    name: Option<Rc<FrameName>>,
+    from: Timestamp,
+    until: Timestamp,
 }
 
 /// What a frame is called.
@@ -41,24 +47,27 @@ impl TraceReader {
 
 impl TraceCode<'_> {
     /// The frames of an event's stack, leaf first: the instruction that was to run next, then the return addresses of its
-    /// callers; each with its name where one is known. Events come in the order of time.
+    /// callers; each with its name where one is known.
     pub fn frames(&mut self, event: &Event<'_>) -> Vec<(Avma, Option<Rc<FrameName>>)> {
         let time = event.header.time;
-        if self.code.advance(Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)))) {
-            self.known.clear();
-        }
+        let time = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
         let frames = addresses.enumerate().map(|(position, address)| {
             // A return address belongs to the call before it.
             let looked_up = if position == 0 { address } else { address.checked_sub(1).unwrap_or(address) };
-            (address, self.name(looked_up))
+            (address, self.name(looked_up, time))
         });
         frames.collect()
     }
 
-    fn name(&mut self, address: Avma) -> Option<Rc<FrameName>> {
-        let Self { code, known, .. } = self;
-        known.entry(address).or_insert_with(|| frame_name(code.name(address))).clone()
+    fn name(&mut self, address: Avma, at: Timestamp) -> Option<Rc<FrameName>> {
+        if let Some(known) = self.known.get(&address).filter(|known| (known.from..known.until).contains(&at)) {
+            return known.name.clone();
+        }
+        let (named, until) = self.code.name(address, at);
+        let name = frame_name(named);
+        self.known.insert(address, Known { name: name.clone(), from: at, until });
+        name
     }
 }
 

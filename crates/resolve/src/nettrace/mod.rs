@@ -96,10 +96,7 @@ impl TraceReader {
     pub fn take(&mut self, item: &Item<'_>) {
         self.survey.take(item);
         match item {
-            Item::Trace(trace) => {
-                self.code.stream_began(Timestamp(trace.nanoseconds(trace.sync_ticks)));
-                self.trace = Some(*trace);
-            }
+            Item::Trace(trace) => self.trace = Some(*trace),
             Item::Event(event) => self.event(event),
             Item::SequencePoint(_) => {
                 self.samples.stacks_restart();
