@@ -1,8 +1,9 @@
 //! Prints what looking up code by address and time costs, and what the map of it costs to make and to keep, beside two other
 //! ways: walking forward through the changes with an ordered tree of what is alive, and a sorted list of all bodies that is
-//! searched by address alone: `cargo run --release -p strata-resolve --example code_map`.
+//! searched by address alone, whatever the time: `cargo run --release -p strata-resolve --example code_map`.
 //!
-//! Figures are medians of runs that take turns.
+//! Look-ups are as programs run (49 of 50 in a thousand bodies) or anywhere (each in any body, so that hardly anything
+//! is in the caches). Figures are medians of short runs in which the three ways take turns.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -11,12 +12,15 @@ use strata_address::{Avma, AvmaRange};
 use strata_profile::Timestamp;
 use strata_resolve::code_map::{CodeId, CodeMap, Life, Told};
 
-const RUNS: usize = 7;
-const LOOK_UPS: usize = 1_000_000;
+const BUILDS: usize = 7;
+const RUNS: usize = 51;
+const LOOK_UPS_PER_RUN: usize = 20_000;
+const HOT_BODIES: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 fn main() {
-    println!("{:>9} bodies      build     memory      look-up: map   walking   by address alone", "");
+    println!("                                           as programs run, ns            anywhere, ns");
+    println!("  bodies     build, ms  memory, MB     map  walking  by address     map  walking  by address");
     for (what, share) in [("few share addresses", 10), ("all share addresses", 1)] {
         println!("{what}:");
         for count in [10_000, 100_000, 500_000, 1_000_000] {
@@ -77,41 +81,62 @@ fn nested(count: u32) -> Vec<Life> {
 }
 
 fn measure(lives: &[Life]) {
-    // Samples in the order of time, each in a body that was made before.
+    let mut building = Vec::new();
+    for _ in 0..BUILDS {
+        building.push(timed(|| CodeMap::new(lives)).1);
+    }
+    let map = CodeMap::new(lives);
+    let list = sorted(lives);
+    let [[hot_map, hot_walk, hot_list], [map_anywhere, walk_anywhere, list_anywhere]] =
+        [HOT_BODIES, 0].map(|hot| look_up_each_way(lives, &map, &list, &samples(lives, hot)));
+    println!(
+        "{:>8} {:>13.1} {:>11.1} {hot_map:>7.0} {hot_walk:>8.0} {hot_list:>11.0} {map_anywhere:>7.0} {walk_anywhere:>8.0} {list_anywhere:>11.0}",
+        lives.len(),
+        median(building).as_secs_f64() * 1e3,
+        map.memory() as f64 / 1e6,
+    );
+}
+
+/// Times and addresses in the order of time, each in a body that was made before. Most are in so many bodies, if any.
+fn samples(lives: &[Life], hot: u64) -> Vec<(Timestamp, Avma)> {
     let mut numbers = Numbers(2);
-    let span = lives.len() as u64 * MS;
-    let mut samples: Vec<(Timestamp, Avma)> = (0..LOOK_UPS)
+    let count = lives.len() as u64;
+    let span = count * MS;
+    let mut samples: Vec<(Timestamp, Avma)> = (0..RUNS * LOOK_UPS_PER_RUN)
         .map(|_| {
             let at = numbers.below(span);
-            let body = lives[numbers.below(at / MS + 1) as usize].range;
-            (Timestamp(at), Avma(body.start().0 + numbers.below(body.len())))
+            let made = at / MS + 1;
+            let made_hot = made * hot / count;
+            let body = match numbers.below(50) {
+                1.. if made_hot > 0 => numbers.below(made_hot) * count / hot,
+                _ => numbers.below(made),
+            };
+            let range = lives[body as usize].range;
+            (Timestamp(at), Avma(range.start().0 + numbers.below(range.len())))
         })
         .collect();
     samples.sort_unstable();
-    let (mut building, mut by_map, mut by_walking, mut by_list) = (vec![], vec![], vec![], vec![]);
-    let mut memory = 0;
-    for _ in 0..RUNS {
-        let (map, took) = timed(|| CodeMap::new(lives.to_vec()));
-        building.push(took);
-        memory = map.memory();
-        by_map
-            .push(timed(|| samples.iter().filter(|(at, address)| map.look_up(*address, *at).code.is_some()).count()).1);
-        let mut walk = Walk::new(lives);
-        by_walking
-            .push(timed(|| samples.iter().filter(|(at, address)| walk.look_up(*address, *at).is_some()).count()).1);
-        let list = sorted(lives);
-        by_list.push(timed(|| samples.iter().filter(|(_, address)| search(&list, *address).is_some()).count()).1);
+    samples
+}
+
+/// Nanoseconds for a look-up: in the map, walking, by address alone.
+fn look_up_each_way(
+    lives: &[Life],
+    map: &CodeMap,
+    list: &[(Avma, Avma, CodeId)],
+    samples: &[(Timestamp, Avma)],
+) -> [f64; 3] {
+    let mut walk = Walk::new(lives);
+    let mut runs = [vec![], vec![], vec![]];
+    for samples in samples.chunks(LOOK_UPS_PER_RUN) {
+        let count = |found: &mut dyn FnMut(Avma, Timestamp) -> bool| {
+            timed(|| samples.iter().filter(|(at, address)| found(*address, *at)).count()).1
+        };
+        runs[0].push(count(&mut |address, at| map.look_up(address, at).code.is_some()));
+        runs[1].push(count(&mut |address, at| walk.look_up(address, at).is_some()));
+        runs[2].push(count(&mut |address, _| search(list, address).is_some()));
     }
-    let each = |runs| median(runs).as_nanos() as f64 / LOOK_UPS as f64;
-    println!(
-        "{:>16} {:>7.1} ms {:>7.1} MB {:>12.0} ns {:>6.0} ns {:>15.0} ns",
-        lives.len(),
-        median(building).as_secs_f64() * 1e3,
-        memory as f64 / 1e6,
-        each(by_map),
-        each(by_walking),
-        each(by_list),
-    );
+    runs.map(|runs| median(runs).as_nanos() as f64 / LOOK_UPS_PER_RUN as f64)
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

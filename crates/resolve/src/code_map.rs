@@ -18,11 +18,15 @@
 //! `n log n` time and memory in the worst case, memory in proportion to `n` where few bodies share addresses; a look-up takes
 //! logarithmic time, squared where many do.
 
-mod layer;
+mod crowd;
+mod search_tree;
 #[cfg(test)]
 mod tests;
 
-use layer::Layer;
+use crowd::Crowd;
+use rustc_hash::FxHashMap;
+use search_tree::SearchTree;
+use std::ops::Range;
 use strata_address::{Avma, AvmaRange};
 use strata_profile::Timestamp;
 
@@ -32,6 +36,9 @@ pub type CodeId = u32;
 /// How long a body may run before the event that announces it has its time: the thread that compiled it, in the background
 /// since tiers exist, may be kept waiting between making the body callable and telling of it.
 pub(crate) const EARLY_NS: u64 = 1_000_000_000;
+
+/// So many bodies that share addresses are gone through one by one.
+const FEW: usize = 16;
 
 /// After every moment.
 const NEVER: Timestamp = Timestamp(u64::MAX);
@@ -77,21 +84,32 @@ pub struct Answer {
 }
 
 /// All bodies of code of one process, by address and time.
+///
+/// An island is a body with all that share addresses with it, and with these, and so on: mostly one alone.
 #[derive(Clone, Debug, Default)]
 pub struct CodeMap {
-    /// In the order in which they were told of.
+    /// Where each island begins.
+    starts: SearchTree,
+    islands: Vec<Island>,
+    /// Bodies that are not alone, by island, and there in the order in which they were told of.
     rows: Vec<Row>,
-    /// Bodies that were there when they were told of.
-    there: Layer,
-    /// Bodies that were told of when they went.
-    parting: Layer,
+    /// The islands of more than a few.
+    crowds: FxHashMap<usize, Crowd>,
     /// When the process began other programs, in order.
     programs: Vec<Timestamp>,
 }
 
-/// A body, without its range.
+#[derive(Clone, Debug)]
+enum Island {
+    Alone(Row),
+    /// Places in [`CodeMap::rows`].
+    Several(Range<usize>),
+}
+
+/// A body.
 #[derive(Clone, Copy, Debug)]
 struct Row {
+    range: AvmaRange,
     told: Timestamp,
     until: Timestamp,
     code: CodeId,
@@ -99,6 +117,21 @@ struct Row {
 }
 
 impl Row {
+    fn new(life: &Life) -> Self {
+        Self {
+            range: life.range,
+            told: life.told.at(),
+            until: life.until.unwrap_or(NEVER),
+            code: life.code,
+            is_born: matches!(life.told, Told::Born(_)),
+        }
+    }
+
+    /// Whether it was told of when it went.
+    fn is_parting(&self) -> bool {
+        self.until <= self.told
+    }
+
     /// From when on it holds where nothing else is known to be.
     fn early(&self) -> Timestamp {
         if self.is_born { Timestamp(self.told.0.saturating_sub(EARLY_NS)) } else { Timestamp(0) }
@@ -107,22 +140,32 @@ impl Row {
 
 impl CodeMap {
     /// Of these bodies, in any order.
-    pub fn new(mut lives: Vec<Life>) -> Self {
-        lives.sort_unstable_by_key(|life| (life.told.at(), life.code));
-        let rows = lives.iter().map(|life| Row {
-            told: life.told.at(),
-            until: life.until.unwrap_or(NEVER),
-            code: life.code,
-            is_born: matches!(life.told, Told::Born(_)),
+    pub fn new(lives: &[Life]) -> Self {
+        let mut bodies: Vec<Row> = lives.iter().map(Row::new).collect();
+        bodies.sort_unstable_by_key(|row| row.range.start());
+        let (mut starts, mut islands, mut rows, mut crowds) = (vec![], vec![], vec![], FxHashMap::default());
+        let mut reach = Avma(0);
+        let touching = bodies.chunk_by_mut(|row, next| {
+            reach = reach.max(row.range.end());
+            next.range.start() < reach
         });
-        let ranges = (0..)
-            .zip(&lives)
-            .map(|(row, life)| (row, life.range, life.until.is_some_and(|until| until <= life.told.at())));
-        let layer = |parting| {
-            let ranges = ranges.clone().filter(|(.., is_parting)| *is_parting == parting);
-            Layer::new(&ranges.map(|(row, range, _)| (row, range)).collect::<Vec<_>>())
-        };
-        Self { rows: rows.collect(), there: layer(false), parting: layer(true), programs: Vec::new() }
+        for island in touching {
+            let Some(&row) = island.first() else { continue };
+            starts.push(row.range.start().0);
+            if island.len() == 1 {
+                islands.push(Island::Alone(row));
+                continue;
+            }
+            island.sort_unstable_by_key(|row| (row.told, row.code));
+            if island.len() > FEW {
+                crowds.insert(islands.len(), Crowd::new(island.iter().map(|row| (row.range, row.is_parting()))));
+            }
+            islands.push(Island::Several(rows.len()..rows.len().saturating_add(island.len())));
+            rows.extend_from_slice(island);
+        }
+        rows.shrink_to_fit();
+        islands.shrink_to_fit();
+        Self { starts: SearchTree::new(starts.into_iter()), islands, rows, crowds, programs: Vec::new() }
     }
 
     /// The process runs another program from then on, or none.
@@ -133,80 +176,83 @@ impl CodeMap {
 
     /// What is at an address at a time.
     pub fn look_up(&self, address: Avma, at: Timestamp) -> Answer {
-        let (last, next) = self.there.around(address, |row| self.is_told(row, at));
-        self.answer(at, last, next, || self.parting.around(address, |row| self.is_told(row, at)).1)
-    }
-
-    /// What is still there after all that is known, in the order of addresses.
-    pub fn remaining(&self) -> impl Iterator<Item = (AvmaRange, CodeId)> {
-        let program = self.programs.last().copied().unwrap_or_default();
-        let mut pieces = self.there.pieces().filter_map(move |range| {
-            let last = self.there.around(range.start(), |_| true).0?;
-            let row = self.rows.get(last as usize).filter(|row| row.until == NEVER && row.told >= program)?;
-            Some((range, row.code))
-        });
-        let mut waiting = pieces.next();
-        std::iter::from_fn(move || {
-            let (mut range, code) = waiting.take()?;
-            for (further, other) in pieces.by_ref() {
-                match AvmaRange::new(range.start(), further.end()) {
-                    Some(joined) if other == code && further.start() == range.end() => range = joined,
-                    _ => {
-                        waiting = Some((further, other));
-                        break;
-                    }
-                }
-            }
-            Some((range, code))
-        })
-    }
-
-    fn is_told(&self, row: u32, at: Timestamp) -> bool {
-        self.rows.get(row as usize).is_some_and(|row| row.told <= at)
-    }
-
-    /// `last` and `next`: what was told of around this time of bodies that stayed; `parting`: what was told of next of others.
-    fn answer(
-        &self,
-        at: Timestamp,
-        last: Option<u32>,
-        next: Option<u32>,
-        parting: impl FnOnce() -> Option<u32>,
-    ) -> Answer {
-        let row = |row: u32| self.rows.get(row as usize);
+        let around = self.starts.find(address.0).map(|island| self.around(island, address, at));
+        let (last, next) = around.unwrap_or_default();
         let begun = self.programs.partition_point(|program| *program <= at);
-        let program = begun.checked_sub(1).and_then(|last| self.programs.get(last));
+        let program = begun.checked_sub(1).and_then(|last| self.programs.get(last)).copied().unwrap_or_default();
         let next_program = self.programs.get(begun).copied().unwrap_or(NEVER);
-        let next_told = next.and_then(row).map_or(NEVER, |next| next.told);
-        let last = last.and_then(row).filter(|last| program.is_none_or(|program| *program <= last.told));
-        if let Some(last) = last.filter(|last| at < last.until) {
-            let until = last.until.min(next_told).min(next_program);
-            return Answer { code: Some(last.code), until };
+        let next = next.filter(|next| next.told < next_program);
+        if let Some(last) = last.filter(|last| program <= last.told && at < last.until) {
+            let next = next.map_or(next_program, |next| next.told);
+            return Answer { code: Some(last.code), until: last.until.min(next) };
         }
-        let next = match (next, parting()) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
-        match next.and_then(row).filter(|next| next.told < next_program) {
+        match next {
             None => Answer { code: None, until: next_program },
             Some(next) if at < next.early() => Answer { code: None, until: next.early() },
             Some(next) => Answer { code: Some(next.code), until: next.told },
         }
     }
 
-    /// Number of bodies.
-    pub fn len(&self) -> usize {
-        self.rows.len()
+    /// Of an island's bodies over an address: the last that was told of by then and was there, and the first that is told of
+    /// later.
+    fn around(&self, island: usize, address: Avma, at: Timestamp) -> (Option<&Row>, Option<&Row>) {
+        let rows = self.rows_of(island);
+        if rows.len() > FEW
+            && let Some(crowd) = self.crowds.get(&island)
+        {
+            let told = rows.partition_point(|row| row.told <= at);
+            let (last, next) = crowd.around(address, u32::try_from(told).unwrap_or(u32::MAX));
+            let row = |row: u32| rows.get(row as usize);
+            return (last.and_then(row), next.and_then(row));
+        }
+        let mut last = None;
+        for row in rows.iter().filter(|row| row.range.contains(address)) {
+            if row.told > at {
+                return (last, Some(row));
+            }
+            if !row.is_parting() {
+                last = Some(row);
+            }
+        }
+        (last, None)
     }
 
-    /// Whether there is no body.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+    fn rows_of(&self, island: usize) -> &[Row] {
+        match self.islands.get(island) {
+            Some(Island::Alone(row)) => std::slice::from_ref(row),
+            Some(Island::Several(places)) => self.rows.get(places.clone()).unwrap_or_default(),
+            None => &[],
+        }
+    }
+
+    /// What is still there after all that is known, in the order of addresses.
+    pub fn remaining(&self) -> impl Iterator<Item = (AvmaRange, CodeId)> {
+        let program = self.programs.last().copied().unwrap_or_default();
+        (0..self.islands.len()).flat_map(move |island| {
+            let rows = self.rows_of(island);
+            let mut edges: Vec<Avma> = rows.iter().flat_map(|row| [row.range.start(), row.range.end()]).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            let mut remaining: Vec<(AvmaRange, CodeId)> = Vec::new();
+            for piece in edges.windows(2).filter_map(|edges| AvmaRange::new(*edges.first()?, *edges.last()?)) {
+                let last = self.around(island, piece.start(), NEVER).0;
+                let Some(row) = last.filter(|row| row.until == NEVER && row.told >= program) else { continue };
+                match remaining.last_mut() {
+                    Some((range, code)) if *code == row.code && range.end() == piece.start() => {
+                        *range = AvmaRange::new(range.start(), piece.end()).unwrap_or(*range);
+                    }
+                    _ => remaining.push((piece, row.code)),
+                }
+            }
+            remaining
+        })
     }
 
     /// How many bytes it holds.
     pub fn memory(&self) -> usize {
+        let islands = self.islands.capacity().saturating_mul(size_of::<Island>());
         let rows = self.rows.capacity().saturating_mul(size_of::<Row>());
-        rows.saturating_add(self.there.memory()).saturating_add(self.parting.memory())
+        let crowds = self.crowds.values().map(|crowd| crowd.memory().saturating_add(size_of::<(usize, Crowd)>()));
+        crowds.fold(self.starts.memory().saturating_add(islands).saturating_add(rows), usize::saturating_add)
     }
 }

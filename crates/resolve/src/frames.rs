@@ -19,9 +19,17 @@ pub(crate) struct Namer<'f> {
     pub(crate) mappings: Mappings,
     managed: FxHashMap<u32, ManagedCode>,
     symbols: Symbols<'f>,
-    /// By process: frames as they are until the time beside them, unless mappings change before.
-    known: FxHashMap<u32, FxHashMap<(Avma, Found), (Timestamp, FrameId)>>,
+    /// By process, and good as long as its mappings do not change.
+    known: FxHashMap<u32, FxHashMap<(Avma, Found), Known>>,
     kernel: FxHashMap<(Avma, Found), FrameId>,
+}
+
+/// What an address is.
+#[derive(Clone, Copy)]
+struct Known {
+    frame: FrameId,
+    /// It may be another from then on.
+    until: Timestamp,
 }
 
 impl<'f> Namer<'f> {
@@ -82,12 +90,12 @@ impl<'f> Namer<'f> {
         found: Found,
     ) -> FrameId {
         match self.known.get(&pid).and_then(|known| known.get(&(address, found))) {
-            Some((until, frame)) if at < *until => return *frame,
+            Some(known) if at < known.until => return known.frame,
             _ => {}
         }
         let (named, until) = self.name(pid, at, look_up(address, found == Found::Ip));
         let frame = add(builder, named, address, found);
-        self.known.entry(pid).or_default().insert((address, found), (until, frame));
+        self.known.entry(pid).or_default().insert((address, found), Known { frame, until });
         frame
     }
 

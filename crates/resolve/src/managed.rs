@@ -94,7 +94,7 @@ impl ManagedCode {
     /// These methods; the code of each life is a place among them.
     #[cfg(test)]
     pub(crate) fn of(methods: Vec<Method>, lives: Vec<crate::code_map::Life>) -> Self {
-        Self { methods, map: CodeMap::new(lives), ..Self::default() }
+        Self { methods, map: CodeMap::new(&lives), ..Self::default() }
     }
 
     /// The process ended or runs another program from `at` on.
@@ -279,7 +279,7 @@ impl ManagedReader {
             method.il.map = il_maps.get(&(range, method_id)).cloned();
             method
         });
-        ManagedCode { methods: methods.collect(), map: CodeMap::new(lives), missing, lists_all, damage }
+        ManagedCode { methods: methods.collect(), map: CodeMap::new(&lives), missing, lists_all, damage }
     }
 }
 

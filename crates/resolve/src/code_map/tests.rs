@@ -17,7 +17,7 @@ fn life(code: CodeId, range: AvmaRange, told: Told, until: Option<u64>) -> Life 
 
 /// What is at an address at these milliseconds.
 fn check(lives: &[Life], address: u64, expected: &[(u64, Option<CodeId>)]) {
-    let map = CodeMap::new(lives.to_vec());
+    let map = CodeMap::new(lives);
     for (at, code) in expected {
         assert_eq!(map.look_up(Avma(address), ms(*at)).code, *code, "{address:#x} after {at} ms");
     }
@@ -83,7 +83,7 @@ fn another_program_has_none_of_the_code() {
         life(2, range(0x1000, 0x100), Told::Born(ms(8_000)), None),
         life(3, range(0x2000, 0x100), Told::Listed(ms(9_000)), None),
     ];
-    let mut map = CodeMap::new(lives.to_vec());
+    let mut map = CodeMap::new(&lives);
     let at = |map: &CodeMap, address, at| map.look_up(Avma(address), ms(at));
     assert_eq!(at(&map, 0x1000, 20), Answer { code: Some(1), until: ms(8_000) });
     assert_eq!(at(&map, 0x2000, 20), Answer { code: Some(3), until: ms(9_000) });
@@ -108,7 +108,7 @@ fn what_remains_is_in_the_order_of_addresses() {
         life(4, range(0x1200, 0x20), Told::Listed(ms(5)), Some(5)),
         life(5, range(0x0f00, 0x100), Told::Listed(ms(5)), None),
     ];
-    let remaining: Vec<_> = CodeMap::new(lives.to_vec()).remaining().collect();
+    let remaining: Vec<_> = CodeMap::new(&lives).remaining().collect();
     let expected = [
         (range(0x0f00, 0x100), 5),
         (range(0x1000, 0x40), 1),
@@ -145,7 +145,7 @@ fn programs() -> impl Strategy<Value = Vec<Timestamp>> {
 }
 
 fn map_of(lives: &[Life], programs: &[Timestamp]) -> CodeMap {
-    let mut map = CodeMap::new(lives.to_vec());
+    let mut map = CodeMap::new(lives);
     programs.iter().for_each(|at| map.begin_program(*at));
     map
 }
@@ -268,7 +268,7 @@ fn ranges_in_each_other_take_little_memory() {
         let inset = u64::from(code);
         life(code, range(inset, 2 * (u64::from(count) - inset)), Told::Born(ms(inset)), None)
     };
-    let map = CodeMap::new((0..count).map(nested).collect());
+    let map = CodeMap::new(&(0..count).map(nested).collect::<Vec<_>>());
     assert!(map.memory() < 400 * count as usize, "{} bytes", map.memory());
     for at in [0, 1, 2, 9_999, 19_999] {
         assert_eq!(map.look_up(Avma(u64::from(count)), ms(at)).code, Some(u32::try_from(at).unwrap()));

@@ -165,3 +165,18 @@ fn a_method_that_was_not_there_yet_is_looked_up_again() {
     let names = frames.map(|frame| profile.function_of(frame).name.as_str());
     assert_eq!(names, ["[.NET code at 0x1010]", "Method", "Method"]);
 }
+
+#[test]
+fn memory_that_is_mapped_anew_does_not_bury_the_code_in_it() {
+    let mut namer = namer(Home::Memory, Told::Born(Timestamp(5)));
+    let mut builder = ProfileBuilder::new(RecordingInfo::default());
+    let mut frames = Vec::new();
+    for at in 5..9 {
+        for path in ["//anon", "/memfd:doublemapper (deleted)", "", "[heap]"] {
+            map(&mut namer, path, 0);
+            frames.push(namer.user(&mut builder, (PID, Timestamp(at)), Avma(PAGE + 0x10), Found::Ip));
+        }
+    }
+    let profile = builder.finish();
+    assert!(frames.iter().all(|frame| profile.function_of(*frame).name == "Method"));
+}

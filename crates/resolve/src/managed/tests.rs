@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use strata_address::Avma;
 use strata_nettrace::runtime::RUNTIME_PROVIDER;
 use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
@@ -124,6 +125,72 @@ fn another_program_under_the_same_number_has_none_of_the_code() {
     let mut launched = code(31);
     launched.end(Timestamp(20 * MS));
     assert_eq!(name(&launched, 20).as_deref(), Some("A"), "the runtime began after the program did");
+}
+
+/// What a runtime did with a few places in its memory, one step each 400 ms: each step makes a body in a place, or takes it away.
+fn bodies_of(steps: &[u64]) -> Vec<(String, u64, u64, Option<u64>)> {
+    let mut bodies: Vec<(String, u64, u64, Option<u64>)> = Vec::new();
+    for (place, step) in steps.iter().zip(1_u64..) {
+        let at = step * 400;
+        match bodies.iter_mut().find(|(_, start, _, died)| *start == 0x1000 * (place + 1) && died.is_none()) {
+            Some((.., died)) => *died = Some(at),
+            None => bodies.push((format!("M{step}"), 0x1000 * (place + 1), at, None)),
+        }
+    }
+    bodies
+}
+
+proptest! {
+    /// Who attaches while a program makes and unloads code, takes a snapshot later and a list at the end, has a name for all
+    /// code that is there from then on, and no other one.
+    #[test]
+    fn all_code_since_the_stream_began_has_its_name(
+        (steps, shuffle) in prop::collection::vec(0..3_u64, 1..30).prop_flat_map(|steps| {
+            let events = (0..4 * steps.len()).collect::<Vec<_>>();
+            (Just(steps), Just(events).prop_shuffle())
+        }),
+        began in 0..30_u64,
+        until_snapshot in 0..5_u64,
+    ) {
+        let bodies = bodies_of(&steps);
+        let end = (steps.len() as u64 + 1) * 400;
+        let began = (began * 400 + 100).min(end);
+        let snapshot = began + until_snapshot * 400;
+        let mut events = Vec::new();
+        for (name, start, born, died) in &bodies {
+            let mut tell = |what, at, source| events.push(event(name, *start, (what, at), source));
+            let is_there = |at| *born < at && died.is_none_or(|died| at < died);
+            if *born > began {
+                tell(What::Born, *born, NameSource::JitEvent);
+            }
+            if let Some(died) = died.filter(|died| *died > began) {
+                tell(What::Gone, died, NameSource::JitEvent);
+            }
+            for (at, source) in [(snapshot, NameSource::Snapshot), (end + 1, NameSource::Rundown)] {
+                if is_there(at) {
+                    tell(What::Listed, at, source);
+                }
+            }
+        }
+        // Events come from several threads and two streams.
+        let mut events: Vec<_> = events.into_iter().zip(shuffle).collect();
+        events.sort_by_key(|(_, place)| *place);
+        let events = events.into_iter().map(|(event, _)| event).collect();
+        let code = ManagedReader { events, ..ManagedReader::default() }.finish();
+        for at in (began..end + 1_000).step_by(100) {
+            for start in [0x1000, 0x2000, 0x3000] {
+                let name = code.look_up(Avma(start + 0x10), Timestamp(at * MS)).0.map(|method| &method.name);
+                let there = bodies.iter().find(|(_, place, born, died)| {
+                    *place == start && *born <= at && died.is_none_or(|died| at < died)
+                });
+                let next = bodies.iter().find(|(_, place, born, _)| *place == start && *born > at && born - at <= 1_000);
+                match there {
+                    Some((there, ..)) => prop_assert_eq!(name, Some(there), "at {}", at),
+                    None => prop_assert!(name.is_none() || name == next.map(|(name, ..)| name), "{:?} at {}", name, at),
+                }
+            }
+        }
+    }
 }
 
 /// A load event of version 2, brief or with its name.
