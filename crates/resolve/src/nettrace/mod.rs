@@ -186,6 +186,10 @@ impl TraceReader {
         loss.gaps = missing.gaps;
         // Whoever collects for a whole machine loses what the kernel dropped; runtimes are not asked.
         loss.perf_records = missing.runtime_events;
+        if missing.runtime_events == 0 {
+            // Those there are number the events of each block anew.
+            loss.gaps.push(Gap::LossUntold);
+        }
         let of_process = self.samples.count() as u64;
         if of_process > 0 {
             loss.gaps.push(Gap::NotUsed {

@@ -143,7 +143,7 @@ fn each_process_has_its_own_code_wherever_the_stream_tells_of_it() {
         let threads: Vec<_> = profile.threads.rows().iter().map(|thread| (thread.tid, &*thread.name)).collect();
         assert_eq!(threads, [(71, "clerk"), (91, "teller"), (72, "")]);
         assert_eq!(profile.recording.measure, Measure::CpuTime { event: "cpu".into(), frequency_hz: 1000 });
-        assert_eq!(profile.loss.gaps, []);
+        assert_eq!(profile.loss.gaps, [Gap::LossUntold]);
         let libc = profile.modules.rows().iter().find(|module| module.name == "libc.so.6").unwrap();
         assert_eq!((&*libc.path, libc.build_id.as_deref()), ("/lib/libc.so.6", Some("0a0b")));
         let kinds: Vec<_> = profile.functions.rows().iter().map(|function| function.kind).collect();
@@ -300,6 +300,7 @@ fn what_is_not_shown_is_counted() {
         .loss
         .gaps
         .iter()
+        .filter(|gap| **gap != Gap::LossUntold)
         .map(|gap| if let Gap::NotUsed { events, what, .. } = gap { (*events, *what) } else { panic!("{gap:?}") })
         .collect();
     let expected =
@@ -312,7 +313,7 @@ fn a_trace_without_a_period_says_what_is_taken_for_it() {
     let bytes = stream_of(&Trace::default(), &[&[0x1010]], vec![sample(CLERK, 2_000, 1)]);
     let profile = trace(&bytes, 64).profile;
     assert_eq!(profile.samples[0].weight, 1_000_000);
-    assert_eq!(profile.loss.gaps, [Gap::SamplingPeriod { assumed_ns: 1_000_000 }]);
+    assert_eq!(profile.loss.gaps, [Gap::LossUntold, Gap::SamplingPeriod { assumed_ns: 1_000_000 }]);
     assert_eq!(profile.recording.measure, Measure::CpuTime { event: "cpu".into(), frequency_hz: 0 });
 }
 
@@ -323,6 +324,7 @@ fn events_that_were_lost_are_counted() {
     let bytes = stream.stacks(1, &[&[0x1010]]).events(&rows).sequence_point(9_000, 1, &[(0, 8)]).end();
     let loss = trace(&bytes, 64).profile.loss;
     assert_eq!((loss.perf_records, loss.runtime_events), (7, 0));
+    assert!(!loss.gaps.contains(&Gap::LossUntold), "{loss:?}");
 }
 
 #[test]
