@@ -140,7 +140,7 @@ pub(crate) struct ReportArguments {
     /// Most functions to list in `top`.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) limit: usize,
-    /// Least share of the time, in percent, that a row of `tree` must have.
+    /// Least share of the whole, in percent, that a row of `tree` must have.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub(crate) min_percent: f64,
     /// In `tree`, add all threads together.
@@ -155,11 +155,11 @@ pub(crate) struct ReportArguments {
 /// A view of a recording or trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
-    /// Functions by their time.
+    /// Functions by what they cost.
     Top,
     /// Who called what.
     Tree,
-    /// Threads by their time.
+    /// Threads by what they cost.
     Threads,
     /// What is missing.
     Loss,
@@ -204,23 +204,27 @@ pub(crate) struct SelectionArguments {
     /// Only the thread with this OS thread id; more than one may be given.
     #[arg(long = "thread", value_name = "TID")]
     pub(crate) threads: Vec<u64>,
-    /// Only events of the provider with this name in a .nettrace trace, whole but in any case; more than one may be given.
+    /// Only events of the trace's provider with this name, whole but in any case; more than one may be given.
     #[arg(long = "provider", value_name = "NAME")]
     pub(crate) providers: Vec<String>,
-    /// Only events with this name in a .nettrace trace, whole but in any case; more than one may be given.
+    /// Only events of the trace with this name, whole but in any case; more than one may be given.
     #[arg(long = "name", value_name = "EVENT")]
     pub(crate) names: Vec<String>,
 }
 
 impl SelectionArguments {
-    /// Which kinds of events are asked for, in words; `None` where it is not for kinds.
-    pub(crate) fn kinds(&self) -> Option<String> {
+    /// Whether some kinds of events are asked for.
+    pub(crate) fn asks_for_events(&self) -> bool {
+        !self.names.is_empty() || !self.providers.is_empty()
+    }
+
+    /// Which kinds of events are asked for.
+    pub(crate) fn events_in_words(&self) -> String {
         let (names, providers) = (self.names.join(", "), self.providers.join(", "));
         match (names.is_empty(), providers.is_empty()) {
-            (true, true) => None,
-            (false, true) => Some(names),
-            (true, false) => Some(format!("all of {providers}")),
-            (false, false) => Some(format!("{names} of {providers}")),
+            (_, true) => names,
+            (true, false) => format!("all of {providers}"),
+            (false, false) => format!("{names} of {providers}"),
         }
     }
 }

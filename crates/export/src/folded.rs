@@ -52,8 +52,8 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         let row = &tree.nodes[node.index()];
         path.push_str(&label(row.place));
         let number = match quantity {
-            Quantity::CpuTime => row.own.samples,
-            Quantity::ThreadTime | Quantity::Events => row.own.amount,
+            Quantity::CpuTime | Quantity::Events => row.own.samples,
+            Quantity::ThreadTime => row.own.amount,
         };
         if number > 0 {
             writeln!(out, "{path} {number}")?;

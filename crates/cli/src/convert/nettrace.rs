@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{self, Unwritten};
 use crate::say::{say, typed};
 use crate::status;
-use crate::trace::{self, Flow, Kept, Selection, Whole};
+use crate::trace::{self, Flow, Kept, Scope, Selection, Whole};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use strata_nettrace::order::TimeOrder;
@@ -75,7 +75,7 @@ impl<'a> Cut<'a> {
             arguments,
             out,
             failed: None,
-            selection: Selection::new(&arguments.wanted),
+            selection: Selection::new(&arguments.wanted, Scope::All),
             order: TimeOrder::new(),
             target: None,
         }
@@ -132,6 +132,7 @@ impl<'a> Cut<'a> {
             let places = format!("{hidden_gaps} of the places where events were lost do not show in what is written");
             trace::warn(path, &places);
         }
+        selection.warn_of_missing(path);
         selection.judge(path)?;
         let (size, found) = (status::bytes(bytes), selection.found());
         let mut line = format!("wrote {} ({size}): {events} of {} events", typed(&arguments.output), found.events);

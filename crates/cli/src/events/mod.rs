@@ -6,7 +6,7 @@ mod text;
 
 use crate::args::EventsArguments;
 use crate::failure::{Failure, to_stdout};
-use crate::trace::{self, Flow, Kept, Selection};
+use crate::trace::{self, Flow, Kept, Scope, Selection};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use strata_nettrace::order::TimeOrder;
@@ -38,7 +38,7 @@ struct Told<'a, 'e> {
 pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {
     let path = &arguments.file;
     Selection::check(&arguments.wanted)?;
-    let mut selection = Selection::new(&arguments.wanted);
+    let mut selection = Selection::new(&arguments.wanted, Scope::All);
     let mut read = Ok(None);
     let mut counts = None;
     let written = to_stdout(|out| {
@@ -64,6 +64,7 @@ pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {
     if let Some(whole) = read? {
         whole.warn(path);
         counts.into_iter().for_each(|counts| trace::warn_of_order(path, counts));
+        selection.warn_of_missing(path);
         selection.judge(path)?;
     }
     Ok(written)

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use strata_nettrace::{Decoder, Gap, Item, Problem, Refused, Summary};
 
-pub(crate) use selection::{Kept, Selection};
+pub(crate) use selection::{Kept, Scope, Selection};
 pub(crate) use warnings::{warn, warn_of_order};
 
 /// Large enough that the calls cost nothing, small enough to stay in the processor's cache.

@@ -18,6 +18,7 @@ const MOST_NAMES: usize = 20;
 #[derive(Debug)]
 pub(crate) struct Selection<'a> {
     arguments: &'a SelectionArguments,
+    scope: Scope,
     /// Ticks from which, and before which.
     times: (Option<u64>, Option<u64>),
     /// What was found out about each definition, by its id.
@@ -39,6 +40,15 @@ pub(crate) struct Found {
     providers: BTreeSet<Box<str>>,
     /// Those of the threads asked for that had events.
     threads: BTreeSet<u64>,
+}
+
+/// What is looked at of that which was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of it.
+    All,
+    /// Kinds of events only: whoever goes on with them knows times and threads.
+    Kinds,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,14 +81,15 @@ impl<'a> Selection<'a> {
         }
     }
 
-    pub(crate) fn new(arguments: &'a SelectionArguments) -> Self {
-        Self { arguments, times: (None, None), definitions: FxHashMap::default(), last: None, found: Found::default() }
+    pub(crate) fn new(arguments: &'a SelectionArguments, scope: Scope) -> Self {
+        let definitions = FxHashMap::default();
+        Self { arguments, scope, times: (None, None), definitions, last: None, found: Found::default() }
     }
 
     /// Looks at an item of the trace; says of an event whether and why it is to be kept, and counts it.
     pub(crate) fn take(&mut self, item: &Item<'_>) -> Kept {
         match item {
-            Item::Trace(trace) => {
+            Item::Trace(trace) if self.scope == Scope::All => {
                 let at = |after: Option<Duration>| after.map(|after| moment(trace, after));
                 self.times = (at(self.arguments.from), at(self.arguments.to));
                 Kept::No
@@ -97,7 +108,7 @@ impl<'a> Selection<'a> {
     fn event(&mut self, event: &Event<'_>) -> Kept {
         let kind = self.kind(event.metadata);
         let (from, to) = self.times;
-        let (time, thread, threads) = (event.header.time, event.header.thread, &self.arguments.threads);
+        let (time, thread, threads) = (event.header.time, event.header.thread, self.threads());
         let thread_wanted = threads.is_empty() || threads.contains(&thread);
         if thread_wanted && !threads.is_empty() {
             self.found.threads.insert(thread);
@@ -119,20 +130,29 @@ impl<'a> Selection<'a> {
         &self.found
     }
 
-    /// Says which of the providers and threads asked for had no event, and whether anything was left.
-    ///
-    /// # Errors
-    /// When no event is what was asked for.
-    pub(crate) fn judge(&self, path: &Path) -> Result<(), Failure> {
+    /// The threads that are looked at, where not at all.
+    fn threads(&self) -> &'a [u64] {
+        if self.scope == Scope::All { &self.arguments.threads } else { &[] }
+    }
+
+    /// Says which of the providers and threads asked for had no event.
+    pub(crate) fn warn_of_missing(&self, path: &Path) {
         let found = &self.found;
         let is_there = |asked: &str| found.providers.iter().any(|there| is_same(there, asked));
         for missing in self.arguments.providers.iter().filter(|asked| !is_there(asked)) {
             warn(path, &format!("no event of a provider {missing}; those in the trace are {}", self.providers()));
         }
-        for thread in self.arguments.threads.iter().filter(|thread| !found.threads.contains(thread)) {
+        for thread in self.threads().iter().filter(|thread| !found.threads.contains(thread)) {
             warn(path, &format!("no event about a thread {thread}"));
         }
-        match (found.events, found.wanted) {
+    }
+
+    /// Whether anything was what was asked for.
+    ///
+    /// # Errors
+    /// When nothing was.
+    pub(crate) fn judge(&self, path: &Path) -> Result<(), Failure> {
+        match (self.found.events, self.found.wanted) {
             (0, _) => Err(Failure::nothing_to_show(
                 format_args!("{} has no event", super::called(path)),
                 "what recorded it was stopped before anything happened, or no provider was on",

@@ -313,6 +313,7 @@ fn what_is_stopped_leaves_nothing_behind() {
         pipe.write_all(&small().bytes()).unwrap();
         // Its three, and the file that is written.
         while std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count() < 4 {
+            assert_eq!(child.try_wait().unwrap(), None, "it waits for more");
             std::thread::yield_now();
         }
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();

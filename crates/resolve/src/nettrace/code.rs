@@ -1,7 +1,7 @@
 //! Names for the stacks of events, one event after the other.
 
 use super::images::FoundImages;
-use super::names::CodeInTime;
+use super::names::{CodeInTime, Role};
 use super::runtime_code::RuntimeCode;
 use super::{ImageFiles, TraceReader};
 use crate::symbols::Named;
@@ -29,7 +29,7 @@ pub struct FrameName {
     pub module: Option<String>,
 }
 
-impl TraceReader {
+impl TraceReader<'_> {
     /// The stream ended like this: gives what names the stacks of its events, instead of a profile.
     pub fn into_code<'f>(mut self, summary: &Summary, images: &ImageFiles<'f>) -> TraceCode<'f> {
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
@@ -49,9 +49,8 @@ impl TraceCode<'_> {
         }
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
         let frames = addresses.enumerate().map(|(position, address)| {
-            // A return address belongs to the call before it.
-            let looked_up = if position == 0 { address } else { address.checked_sub(1).unwrap_or(address) };
-            (address, self.name(looked_up))
+            let role = if position == 0 { Role::Leaf } else { Role::Caller };
+            (address, self.name(role.looked_up(address)))
         });
         frames.collect()
     }

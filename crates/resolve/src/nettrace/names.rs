@@ -38,6 +38,16 @@ pub(super) enum Role {
     Caller,
 }
 
+impl Role {
+    /// The address that says what an address of this role is in: a return address belongs to the call before it.
+    pub(super) fn looked_up(self, address: Avma) -> Avma {
+        match self {
+            Role::Leaf => address,
+            Role::Caller => address.checked_sub(1).unwrap_or(address),
+        }
+    }
+}
+
 impl<'t, C: CodeInTime> Names<'t, C> {
     pub(super) fn new(code: C, stacks: &'t Stacks) -> Self {
         let unknown = vec![None; stacks.len()];
@@ -100,12 +110,7 @@ impl<'t, C: CodeInTime> Names<'t, C> {
     }
 
     fn frame(&mut self, builder: &mut ProfileBuilder, address: Avma, role: Role) -> FrameId {
-        // A return address belongs to the call before it.
-        let looked_up = match role {
-            Role::Leaf => address,
-            Role::Caller => address.checked_sub(1).unwrap_or(address),
-        };
-        let named = self.code.name(looked_up);
+        let named = self.code.name(role.looked_up(address));
         let module = named.module.map(|module| builder.module(module));
         let function = builder.function(Function { name: named.name, module, kind: named.kind });
         let line =

@@ -1,6 +1,6 @@
 //! Made traces of whole machines, as record-trace writes them: one rule of CPU time each.
 
-use crate::trace_answers::trace;
+use crate::trace_answers::{counted, trace};
 use strata_profile::{CodeKind, Found, Gap, Handle, Measure, NameSource, Profile, StackEnd, Tier, Unnamed, quality};
 use strata_testkit::nettrace::leb128;
 use strata_testkit::nettrace6::{Definition, Row, Rows, Stream, Thread, Trace, string};
@@ -339,6 +339,42 @@ fn without_samples_of_cpu_time_it_is_thread_time() {
     assert!(
         profile.loss.gaps.iter().any(|gap| matches!(gap, Gap::NotUsed { events: 1, what: "context switches", .. }))
     );
+}
+
+#[test]
+fn events_of_a_machine_are_counted_in_their_processes() {
+    let switch = |thread, time, stack| Row { stack, ..event(id::CSWITCH, thread, time, leb128(77)) };
+    // No thread has the index 77: of which process that one is, nobody knows.
+    let events = vec![switch(CLERK, 2_000, 1), sample(CLERK, 2_100, 1), switch(TELLER, 2_500, 2), switch(77, 2_600, 0)];
+    let bytes = stream_of(&Trace::default(), &STACKS, [shop_and_bank(1_000), events].concat());
+    let profile = counted(&bytes, id::CSWITCH).profile;
+    assert_eq!(profile.recording.measure, Measure::Events { what: "some".into() });
+    assert_eq!(leaves_of(&profile), [(70, 1, "[kernel]!do_syscall_64"), (90, 1, "vault!unlock"), (0, 1, "")]);
+    assert_eq!(profile.loss.gaps, [Gap::LossUntold], "what is shown is not among what is not used");
+    let nothing = counted(&bytes, id::CREATE + 100).profile;
+    assert_eq!((nothing.samples.len(), nothing.recording.measure), (0, Measure::Events { what: "some".into() }));
+}
+
+/// Per sample: process, weight, and the leaf's name, which is empty where there is none.
+fn leaves_of(profile: &Profile) -> Vec<(u32, u64, &str)> {
+    let rows = samples(profile).into_iter();
+    let row = |(pid, _, weight, names): (u32, u32, u64, Vec<String>)| {
+        let leaf = names.into_iter().next().unwrap_or_default();
+        (pid, weight, &*leaf.leak())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn a_process_of_which_only_a_thread_ended_keeps_its_code() {
+    let shop = |at| event(id::CREATE, SHOP, at, process(70, "shop", "Unknown"));
+    let exit = |at| event(id::EXIT, SHOP, at, Vec::new());
+    // It goes on after its thread's end, and then becomes another program.
+    let goes_on = vec![exit(1_500), sample(CLERK, 2_000, 2), shop(2_500), sample(CLERK, 3_000, 2)];
+    let profile_of = |events: Vec<Row>| profile(&STACKS, [shop_and_bank(1_000), events].concat());
+    assert_eq!(leaves(&profile_of(goes_on)), ["libc.so.6!till::open()", "libc.so.6!till::open()"]);
+    let another = vec![sample(CLERK, 1_200, 2), exit(1_500), shop(2_500), sample(CLERK, 3_000, 2)];
+    assert_eq!(leaves(&profile_of(another)), ["libc.so.6!till::open()", "[unmapped 0x101000]"]);
 }
 
 #[test]

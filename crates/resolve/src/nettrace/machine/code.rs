@@ -1,7 +1,7 @@
 //! What the stream says of mappings and symbols, and what that makes of an address.
 
 use super::super::names::{CodeInTime, Role};
-use super::symbol_name::{NameSays, SymbolName};
+use super::symbol_name::SymbolName;
 use super::told::{Told, ToldRanges};
 use crate::paths;
 use crate::symbols::{Named, kind_of_image};
@@ -202,23 +202,15 @@ impl Code {
             Module { name: name.to_owned(), path: path.to_owned(), build_id }
         };
         match (symbol, image) {
-            (Some(SymbolName { name, says: NameSays::Managed { kind, assembly } }), image) => {
-                let module = match image.filter(|image| paths::stem(image) == assembly) {
-                    Some(image) => module(paths::stem(image)),
-                    None => Module { name: assembly, path: String::new(), build_id: None },
+            (Some(SymbolName { name, kind, assembly }), image) => {
+                let module = match (assembly, image) {
+                    (None, image) => image.map(module),
+                    (Some(assembly), Some(image)) if paths::stem(image) == assembly => Some(module(paths::stem(image))),
+                    (Some(assembly), _) => Some(Module { name: assembly, path: String::new(), build_id: None }),
                 };
-                Named { name, module: Some(module), kind, source: NameSource::TraceSymbol, line: None }
+                let kind = kind.unwrap_or_else(|| image.map_or(CodeKind::Unknown, kind_of_image));
+                Named { name, module, kind, source: NameSource::TraceSymbol, line: None }
             }
-            (Some(SymbolName { name, says }), image) => Named {
-                name,
-                module: image.map(module),
-                kind: match says {
-                    NameSays::Stub => CodeKind::Stub,
-                    _ => image.map_or(CodeKind::Unknown, kind_of_image),
-                },
-                source: NameSource::TraceSymbol,
-                line: None,
-            },
             (None, Some(image)) => {
                 let offset = address.offset_from(mapping.start).unwrap_or(0).saturating_add(mapping.file_offset);
                 Named {

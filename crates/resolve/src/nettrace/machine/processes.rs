@@ -13,7 +13,8 @@ pub(super) struct RawProcess {
     pub(super) name: String,
     /// Those of its samples: an address is something else in every process.
     pub(super) stacks: Stacks,
-    has_ended: bool,
+    /// Whether it was said to have ended and had no sample since: collectors say so whenever one of its threads ends.
+    seems_ended: bool,
     /// Whether it had a stack since they restarted.
     has_new_stacks: bool,
 }
@@ -60,9 +61,9 @@ impl Processes {
     /// There is a process.
     pub(super) fn began(&mut self, event: &Event<'_>, beginning: Beginning, name: String) {
         let Some(known) = self.of(event) else { return };
-        let has_ended = self.all.get(known as usize).is_some_and(|process| process.has_ended);
+        let seems_ended = self.all.get(known as usize).is_some_and(|process| process.seems_ended);
         let process = match beginning {
-            Beginning::Now if has_ended => self.add(event.process_id().unwrap_or(0)),
+            Beginning::Now if seems_ended => self.add(event.process_id().unwrap_or(0)),
             _ => Some(known),
         };
         if let Some(process) = process.and_then(|process| self.all.get_mut(process as usize)) {
@@ -70,11 +71,11 @@ impl Processes {
         }
     }
 
-    /// The process of the event ended. What still comes of its id is its own, until another begins.
+    /// The process of the event, or a thread of it, ended. What still comes of its id is its own, until another begins.
     pub(super) fn ended(&mut self, event: &Event<'_>) {
         let process = self.of(event);
         if let Some(process) = process.and_then(|process| self.all.get_mut(process as usize)) {
-            process.has_ended = true;
+            process.seems_ended = true;
         }
     }
 
@@ -101,6 +102,7 @@ impl Processes {
     /// The stacks of a process, to add to.
     pub(super) fn stacks(&mut self, process: u32) -> Option<&mut Stacks> {
         let raw = self.all.get_mut(process as usize)?;
+        raw.seems_ended = false;
         if !raw.has_new_stacks {
             raw.has_new_stacks = true;
             self.with_new_stacks.push(process);
