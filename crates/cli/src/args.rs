@@ -232,10 +232,18 @@ impl SelectionArguments {
 /// Which trace to tell of.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  strata info app.nettrace\n  strata info app.nettrace --json\n\n\
+                  Text at a terminal has the most frequent kinds of events of each provider; --all, or a pipe, gets all.\n\
                   A trace that is cut or damaged is told of as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct InfoArguments {
     /// The trace; - for standard input.
     pub(crate) file: PathBuf,
+    /// All kinds of events and all threads. Text at a terminal, or of a given width, sums the rest of long tables up.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Columns that text may take: shortens names and breaks lines. Default: the terminal's; when the output is no terminal,
+    /// nothing is shortened, broken or summed up.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    pub(crate) width: Option<u16>,
     /// JSON with units in its field names, for programs.
     #[arg(long)]
     pub(crate) json: bool,
@@ -265,6 +273,10 @@ pub(crate) struct EventsArguments {
     /// Comma-separated values, the fields of each event as a JSON object.
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    /// Columns that text may take: events go on below, indented. Default: the terminal's; when the output is no terminal, each
+    /// event is one line.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    pub(crate) width: Option<u16>,
 }
 
 /// What to list.

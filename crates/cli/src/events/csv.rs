@@ -13,7 +13,8 @@ pub(super) fn header(out: &mut dyn Write, stacks: Stacks) -> io::Result<()> {
 /// One event; its fields are a JSON object, its payload hexadecimal digits where the fields are not all of it, its stack addresses with spaces between.
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
     let Told { event, time_ns, stacks } = told;
-    let (metadata, misfit) = (event.metadata, json::misfit(event));
+    let metadata = event.metadata;
+    let (fields, misfit) = json::fields(event).map_err(io::Error::from)?;
     write!(
         out,
         "{time_ns},{},{},{},{},{},{},{},{},{}",
@@ -23,8 +24,8 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> 
         quoted(&visible(&metadata.display_name())),
         metadata.event_id,
         event.version(),
-        quoted(&json::fields(event).map_err(io::Error::from)?),
-        misfit.map_or("", |(problem, _)| problem),
+        quoted(&fields),
+        misfit.as_ref().map_or("", |misfit| misfit.problem),
         misfit.map(|_| json::hexadecimal(event.payload)).unwrap_or_default(),
     )?;
     if *stacks == Stacks::Shown {

@@ -3,6 +3,7 @@
 use super::{Stacks, Told};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use std::cell::RefCell;
 use std::io::{self, Write};
 use strata_digest::is_active;
 use strata_nettrace::{Event, FieldsOfPayload, Fit, Label, Labels, Value};
@@ -12,11 +13,12 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> 
     out.write_all(b"\n")
 }
 
-/// The fields of an event as a JSON object.
-pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<String> {
+/// The fields of an event as a JSON object, and how its payload differs from its description.
+pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<(String, Option<Misfit>)> {
     let mut text = Vec::new();
-    OfFields(event.fields()).serialize(&mut serde_json::Serializer::with_formatter(&mut text, Inert))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let fields = OfFields::new(event);
+    fields.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Inert))?;
+    Ok((String::from_utf8_lossy(&text).into_owned(), fields.misfit()))
 }
 
 /// Escapes what JSON may leave as it is and a terminal would obey.
@@ -40,14 +42,11 @@ pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How a payload differs from its description, or `None`.
-pub(super) fn misfit(event: &Event<'_>) -> Option<(&'static str, Option<usize>)> {
-    match event.fields().fit() {
-        Fit::Whole => None,
-        Fit::Longer { at } => Some(("longer than described", Some(at))),
-        Fit::Short { at } => Some(("shorter than described", Some(at))),
-        Fit::Opaque => Some(("not described", None)),
-    }
+/// How a payload differs from its description.
+pub(super) struct Misfit {
+    pub(super) problem: &'static str,
+    /// Byte of the payload from which on.
+    pub(super) at: Option<usize>,
 }
 
 struct Line<'a>(&'a Told<'a, 'a>);
@@ -84,8 +83,9 @@ impl Serialize for Line<'_> {
         if !event.labels().is_empty() {
             line.serialize_entry("labels", &OfLabels(event.labels()))?;
         }
-        line.serialize_entry("fields", &OfFields(event.fields()))?;
-        if let Some((problem, at)) = misfit(event) {
+        let fields = OfFields::new(event);
+        line.serialize_entry("fields", &fields)?;
+        if let Some(Misfit { problem, at }) = fields.misfit() {
             line.serialize_entry("payload_problem", problem)?;
             line.serialize_entry("payload_problem_at", &at)?;
             line.serialize_entry("payload", &hexadecimal(event.payload))?;
@@ -118,13 +118,30 @@ impl Serialize for OfLabels<'_> {
     }
 }
 
-/// Fields are read as they are written.
-struct OfFields<'a>(FieldsOfPayload<'a>);
+/// Fields are read as they are written, and only then: what is read once tells whether it fits.
+struct OfFields<'a>(RefCell<FieldsOfPayload<'a>>);
+
+impl<'a> OfFields<'a> {
+    fn new(event: &Event<'a>) -> Self {
+        Self(RefCell::new(event.fields()))
+    }
+
+    /// Reads what was not written, which is nothing when all was.
+    fn misfit(self) -> Option<Misfit> {
+        let (problem, at) = match self.0.into_inner().fit() {
+            Fit::Whole => return None,
+            Fit::Longer { at } => ("longer than described", Some(at)),
+            Fit::Short { at } => ("shorter than described", Some(at)),
+            Fit::Opaque => ("not described", None),
+        };
+        Some(Misfit { problem, at })
+    }
+}
 
 impl Serialize for OfFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.clone() {
+        for (name, value) in self.0.borrow_mut().by_ref() {
             map.serialize_entry(name, &OfValue(value))?;
         }
         map.end()

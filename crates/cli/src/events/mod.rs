@@ -7,15 +7,17 @@ mod text;
 use crate::args::EventsArguments;
 use crate::failure::{Failure, to_stdout};
 use crate::trace::{self, Flow, Kept, Scope, Selection};
+use crate::width::width;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use strata_nettrace::order::TimeOrder;
 use strata_nettrace::{Event, Item, TraceInfo};
+use strata_report::Width;
 
 /// How events are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    Text,
+    Text(Width),
     Json,
     Csv,
 }
@@ -86,7 +88,7 @@ impl<'w> Writer<'w> {
         let form = match (arguments.json, arguments.csv) {
             (true, _) => Form::Json,
             (_, true) => Form::Csv,
-            _ => Form::Text,
+            _ => Form::Text(width(arguments.width)),
         };
         let stacks = if arguments.stacks { Stacks::Shown } else { Stacks::Hidden };
         if form == Form::Csv {
@@ -101,7 +103,7 @@ impl<'w> Writer<'w> {
             (Item::Event(event), Some(trace)) if self.flow() == Flow::GoOn => {
                 let told = Told { event, time_ns: trace.since_start_ns(event.header.time), stacks: self.stacks };
                 let written = match self.form {
-                    Form::Text => text::write(self.out, &told),
+                    Form::Text(width) => text::write(self.out, &told, width),
                     Form::Json => json::write(self.out, &told),
                     Form::Csv => csv::write(self.out, &told),
                 };

@@ -10,8 +10,15 @@ pub(super) struct Use {
     pub(super) what: &'static str,
     /// Events that answer it.
     pub(super) events: u64,
-    /// The command that shows the answer; without events, what would have to be recorded.
-    pub(super) how: &'static str,
+    pub(super) how: How,
+}
+
+/// How to get to the answer.
+pub(super) enum How {
+    /// The command that shows it; FILE stands for the trace.
+    Command(&'static str),
+    /// What else there is to say; without events, what would have to be recorded.
+    Words(&'static str),
 }
 
 /// All questions, whether or not the trace answers them.
@@ -21,7 +28,10 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
         kinds.map(|kind| kind.events).sum::<u64>()
     };
     let of_all = |name: &str| info.kinds.iter().filter(|kind| *kind.name == *name).map(|kind| kind.events).sum::<u64>();
-    let either = |events: u64, with: &'static str, without: &'static str| if events > 0 { with } else { without };
+    let either = |events: u64, with: &'static str, without: &'static str| match events {
+        0 => How::Words(without),
+        _ => How::Command(with),
+    };
     let runtime = |ids: &[u32]| count(RUNTIME_PROVIDER, ids);
     // Collectors number their events as they like.
     let is_cpu = |kind: &&strata_nettrace::survey::Kind| *kind.provider == *EVENTS_PROVIDER && *kind.name == *"cpu";
@@ -46,20 +56,24 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
         Use {
             what: "thread time",
             events: samples,
-            how: either(
-                samples,
-                if cpu_samples > 0 { "not shown: strata report shows the CPU samples" } else { "strata report FILE" },
-                "none: the provider Microsoft-DotNETCore-SampleProfiler gives samples",
-            ),
+            how: match samples {
+                1.. if cpu_samples > 0 => How::Words("not shown: strata report shows the CPU samples"),
+                _ => either(
+                    samples,
+                    "strata report FILE",
+                    "none: the provider Microsoft-DotNETCore-SampleProfiler gives samples",
+                ),
+            },
         },
         Use {
             what: "method names",
             events: names,
-            how: either(
-                names,
-                "strata report names samples by them; strata events shows addresses",
-                "none, so frames stay addresses: the list of methods comes at the end of a session that is stopped and not killed",
-            ),
+            how: How::Words(match names {
+                0 => {
+                    "none, so frames stay addresses: the list of methods comes at the end of a session that is stopped and not killed"
+                }
+                _ => "strata report names samples by them; strata events shows addresses",
+            }),
         },
         Use {
             what: "collections",

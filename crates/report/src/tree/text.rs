@@ -83,7 +83,7 @@ impl Tree<'_> {
         let _ = writeln!(out, "{:NUMBERS$}{start}{line}", "");
     }
 
-    /// Whether so much of the time is too little to be shown.
+    /// Whether so much of the whole is too little to be shown.
     fn is_little(&self, amount: u64) -> bool {
         let cost = strata_profile::Share { part: amount, whole: self.all.amount };
         cost.percent().is_some_and(|percent| percent < self.least_percent)

@@ -82,6 +82,21 @@ fn text_and_csv_have_a_line_for_each_event() {
 }
 
 #[test]
+fn lines_keep_to_a_width_and_lose_nothing() {
+    let Some(corpus) = corpus() else { return };
+    let file = corpus.join("nettrace/net6-linux-gc-threads-exceptions.nettrace");
+    let text = |options: &[&str]| {
+        let arguments = ["events", "--stacks"].iter().chain(options).map(AsRef::as_ref).chain([file.as_os_str()]);
+        String::from_utf8(run(arguments, 0).stdout).unwrap()
+    };
+    let (whole, narrow) = (text(&[]), text(&["--width", "80"]));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80));
+    assert!(whole.lines().any(|line| line.chars().count() > 200));
+    let words = |text: &str| text.split_whitespace().collect::<String>();
+    assert_eq!(words(&narrow), words(&whole));
+}
+
+#[test]
 fn standard_input_is_read_and_a_reader_that_went_away_is_no_failure() {
     let Some(corpus) = corpus() else { return };
     let bytes = std::fs::read(corpus.join("nettrace/net10-exceptions.nettrace")).unwrap();
