@@ -257,14 +257,14 @@ pub(crate) struct InfoArguments {
                   Times count from the start of the trace. strata info lists the providers, events and threads of a trace.\n\
                   A trace that is cut or damaged is listed as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct EventsArguments {
-    /// The trace; - for standard input.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) wanted: SelectionArguments,
     /// At most so many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
-    /// The addresses of each event's stack as well, innermost first.
+    /// The stack of each event as well, innermost first: with names, unless the trace comes from a pipe. CSV has addresses.
     #[arg(long)]
     pub(crate) stacks: bool,
     /// JSON, one object a line, with units in its field names.

@@ -1,7 +1,7 @@
 //! From a path to a profile.
 
 mod part;
-mod symbols;
+pub(crate) mod symbols;
 
 use crate::args::{InputArguments, SelectionArguments};
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! Events as JSON, one object a line.
 
-use super::{Stacks, Told};
+use super::{Frame, Told};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ struct Line<'a>(&'a Told<'a, 'a>);
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Told { event, time_ns, stacks } = self.0;
+        let Told { event, time_ns, stack } = self.0;
         let (header, metadata) = (event.header, event.metadata);
         let mut line = serializer.serialize_map(None)?;
         line.serialize_entry("time_ns", time_ns)?;
@@ -90,12 +90,31 @@ impl Serialize for Line<'_> {
             line.serialize_entry("payload_problem_at", &at)?;
             line.serialize_entry("payload", &hexadecimal(event.payload))?;
         }
-        if *stacks == Stacks::Shown {
-            let stack: Vec<String> =
-                event.stack.iter().flat_map(|stack| stack.addresses()).map(|address| address.to_string()).collect();
-            line.serialize_entry("stack", &stack)?;
+        if let Some(stack) = stack {
+            line.serialize_entry("stack", &OfStack(stack))?;
         }
         line.end()
+    }
+}
+
+/// Frames, leaf first.
+struct OfStack<'a>(&'a [Frame]);
+
+impl Serialize for OfStack<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            address: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            function: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            module: Option<&'a str>,
+        }
+        serializer.collect_seq(self.0.iter().map(|Frame { address, name }| Shown {
+            address: address.to_string(),
+            function: name.as_ref().map(|name| &*name.function),
+            module: name.as_ref().and_then(|name| name.module.as_deref()),
+        }))
     }
 }
 

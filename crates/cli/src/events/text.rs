@@ -1,6 +1,6 @@
 //! Events as lines for reading.
 
-use super::{Stacks, Told};
+use super::{Frame, Told};
 use crate::width::Line;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ const SHOWN: usize = 64;
 
 /// Seconds since the trace began, thread, provider and name, fields.
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>, width: Width) -> io::Result<()> {
-    let Told { event, time_ns, stacks } = told;
+    let Told { event, time_ns, stack } = told;
     let sign = if *time_ns < 0 { "-" } else { "" };
     let microseconds = time_ns.unsigned_abs() / 1000;
     let time = format!("{sign}{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000);
@@ -47,10 +47,15 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>, width: Width) -> i
     };
     note.iter().for_each(|note| line.word(note));
     writeln!(out, "{}", line.text())?;
-    if *stacks == Stacks::Shown {
-        for address in event.stack.iter().flat_map(|stack| stack.addresses()) {
-            writeln!(out, "{:STACK_COLUMN$}{address}", "")?;
+    for Frame { address, name } in stack.iter().flatten() {
+        write!(out, "{:STACK_COLUMN$}{address}", "")?;
+        if let Some(name) = name {
+            write!(out, " {}", visible(&name.function))?;
+            if let Some(module) = &name.module {
+                write!(out, " [{}]", visible(module))?;
+            }
         }
+        writeln!(out)?;
     }
     Ok(())
 }

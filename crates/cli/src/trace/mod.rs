@@ -106,6 +106,11 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     Ok(Box::new(file))
 }
 
+/// Whether a trace is a file, and no pipe.
+pub(crate) fn can_be_read_again(path: &Path) -> bool {
+    path != Path::new("-") && length(path).is_some()
+}
+
 /// Bytes of a file; `None` for what has no length before its end.
 fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len())

@@ -214,10 +214,7 @@ fn events_are_counted_with_and_without_stacks() {
     let running = ThreadState::Running;
     assert_eq!(
         rows,
-        [
-            (3_000, 1, running, StackEnd::Root, "Shop.Cart.Add(int32)"),
-            (4_000, 1, running, StackEnd::Untold, ""),
-        ]
+        [(3_000, 1, running, StackEnd::Root, "Shop.Cart.Add(int32)"), (4_000, 1, running, StackEnd::Untold, ""),]
     );
     assert_eq!(profile.loss.long_gaps, None);
 }
