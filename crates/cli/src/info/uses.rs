@@ -2,7 +2,7 @@
 
 use super::Info;
 use strata_nettrace::runtime::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROVIDER};
-use strata_nettrace::universal::EVENTS_PROVIDER;
+use strata_nettrace::universal::{EVENTS_PROVIDER, SYSTEM_PROVIDER};
 
 /// A question that a trace can answer, or why it cannot.
 pub(super) struct Use {
@@ -21,7 +21,7 @@ pub(super) enum How {
     Words(&'static str),
 }
 
-/// All questions, whether or not the trace answers them.
+/// All questions that a trace of its kind may answer, whether or not it does.
 pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
     let count = |provider: &str, ids: &[u32]| {
         let kinds = info.kinds.iter().filter(|kind| *kind.provider == *provider && ids.contains(&kind.event_id));
@@ -34,16 +34,20 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
     };
     let runtime = |ids: &[u32]| count(RUNTIME_PROVIDER, ids);
     // Collectors number their events as they like.
-    let is_cpu = |kind: &&strata_nettrace::survey::Kind| *kind.provider == *EVENTS_PROVIDER && *kind.name == *"cpu";
-    let cpu_samples: u64 = info.kinds.iter().filter(is_cpu).map(|kind| kind.events).sum();
+    let universal = |provider: &str, name: &str| {
+        let kinds = info.kinds.iter().filter(|kind| *kind.provider == *provider && *kind.name == *name);
+        kinds.map(|kind| kind.events).sum::<u64>()
+    };
+    let cpu_samples = universal(EVENTS_PROVIDER, "cpu");
     let samples = count(SAMPLE_PROVIDER, &[0]);
-    let names = runtime(&[143]) + count(RUNDOWN_PROVIDER, &[143, 144]);
+    let symbols = universal(SYSTEM_PROVIDER, "ProcessSymbol");
+    let names = runtime(&[143]) + count(RUNDOWN_PROVIDER, &[143, 144]) + symbols;
     let collections = runtime(&[1]);
     let allocations = runtime(&[10, 303]);
     let exceptions = runtime(&[80]);
     let contention = runtime(&[81]);
     let counters = of_all("EventCounters");
-    vec![
+    let mut uses = vec![
         Use {
             what: "CPU samples",
             events: cpu_samples,
@@ -72,7 +76,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
                 0 => {
                     "none, so frames stay addresses: the list of methods comes at the end of a session that is stopped and not killed"
                 }
-                _ => "strata report names samples by them; strata events shows addresses",
+                _ => "strata report and strata events --stacks name frames by them",
             }),
         },
         Use {
@@ -89,7 +93,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             events: allocations,
             how: either(
                 allocations,
-                "strata events FILE --name GCAllocationTick --name AllocationSampled",
+                "strata report FILE --name GCAllocationTick --name AllocationSampled",
                 "none: keyword 0x1 at level 5 gives samples, or 0x80000000000 from .NET 10 on",
             ),
         },
@@ -98,7 +102,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             events: exceptions,
             how: either(
                 exceptions,
-                "strata events FILE --name ExceptionThrown",
+                "strata events FILE --name ExceptionThrown --stacks",
                 "none was thrown, or keyword 0x8000 was off",
             ),
         },
@@ -107,7 +111,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
             events: contention,
             how: either(
                 contention,
-                "strata events FILE --name ContentionStart --name ContentionStop",
+                "strata report FILE --name ContentionStart",
                 "no lock was waited for, or keyword 0x4000 was off",
             ),
         },
@@ -120,5 +124,10 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
                 "none: System.Runtime with EventCounterIntervalSec=1 gives them",
             ),
         },
-    ]
+    ];
+    if cpu_samples > 0 {
+        // Such a trace is recorded otherwise than one of a runtime: what that would have to be told is no help.
+        uses.retain(|one| one.events > 0);
+    }
+    uses
 }
