@@ -1,6 +1,7 @@
 //! Arguments as they are said.
 
 use crate::durations;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -199,16 +200,16 @@ pub(crate) struct SelectionArguments {
     #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) from: Option<Duration>,
     /// Only what was before this long after the start.
-    #[arg(long, value_name = "TIME", value_parser = durations::parse)]
+    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) to: Option<Duration>,
     /// Only the thread with this OS thread id; more than one may be given.
     #[arg(long = "thread", value_name = "TID")]
     pub(crate) threads: Vec<u64>,
     /// Only events of the trace's provider with this name, whole but in any case; more than one may be given.
-    #[arg(long = "provider", value_name = "NAME")]
+    #[arg(long = "provider", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) providers: Vec<String>,
     /// Only events of the trace with this name, whole but in any case; more than one may be given.
-    #[arg(long = "name", value_name = "EVENT")]
+    #[arg(long = "name", value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) names: Vec<String>,
 }
 
@@ -338,7 +339,9 @@ mod tests {
         check(&["convert", "a.strata", "-o", "b.json"], true);
         check(&["convert", "a.nettrace", "-o", "b.nettrace", "--from", "0", "--to", "1.5s", "--provider", "P"], true);
         check(&["convert", "-", "-o", "b.nettrace", "--thread", "7", "--thread", "8"], true);
-        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--to", "0"], false);
+        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--to", "0"], true);
+        check(&["report", "a.nettrace", "--name", ""], false);
+        check(&["events", "a.nettrace", "--provider="], false);
         check(&["convert", "a.nettrace", "-o", "b.nettrace", "--thread", "main"], false);
         check(&["convert", "a.nettrace", "--symbols", "x", "--symbols", "y", "-o", "b.json"], true);
         check(&["report", "-", "threads"], true);

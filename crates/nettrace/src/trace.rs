@@ -79,14 +79,16 @@ impl TraceInfo {
         scaled.checked_div(i128::from(self.ticks_per_second)).unwrap_or(0)
     }
 
-    /// A time of this stream as nanoseconds of its own clock (on Linux: of `CLOCK_MONOTONIC`), saturating.
+    /// A time of this stream as nanoseconds of its own clock (on Linux: of `CLOCK_MONOTONIC`), saturating. From that of the
+    /// trace's start it is as far as [`TraceInfo::since_start_ns`] says, whatever the clock counts.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         if self.ticks_per_second == 1_000_000_000 {
             return ticks;
         }
-        let nanoseconds =
-            u128::from(ticks).saturating_mul(1_000_000_000).checked_div(u128::from(self.ticks_per_second));
-        nanoseconds.and_then(|value| u64::try_from(value).ok()).unwrap_or(u64::MAX)
+        let start = i128::from(self.sync_ticks).saturating_mul(1_000_000_000);
+        let start = start.checked_div(i128::from(self.ticks_per_second)).unwrap_or(i128::MAX);
+        let nanoseconds = start.saturating_add(self.since_start_ns(ticks));
+        u64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { 0 } else { u64::MAX })
     }
 }
 

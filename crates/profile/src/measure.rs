@@ -42,6 +42,14 @@ impl Measure {
         }
     }
 
+    /// What is measured in a title: the quantity, and of events which.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Events { what } => format!("events: {what}"),
+            other => other.quantity().name().to_owned(),
+        }
+    }
+
     /// Nanoseconds between two samples, where that is known.
     pub fn interval_ns(&self) -> Option<u64> {
         match self {

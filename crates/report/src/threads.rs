@@ -137,7 +137,9 @@ impl Report for Threads<'_> {
             0 => format!("No {samples}"),
             _ => text::sum(self.all),
         };
-        let _ = write!(sentence, " on {}", text::counted(self.threads.len() as u64, "thread"));
+        let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
+        let threads = if busy.is_empty() { idle.len() } else { busy.len() };
+        let _ = write!(sentence, " on {}", text::counted(threads as u64, "thread"));
         if let Some(row) = one_process {
             let _ = write!(sentence, " of {}", identified(row.process, "pid", row.pid));
         }
@@ -151,7 +153,6 @@ impl Report for Threads<'_> {
             };
             let _ = writeln!(out, "\n{percent:>6}  {times}{samples:>9}  whole %  thread");
         }
-        let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
         for row in busy {
             let times = row.times();
             let _ = writeln!(

@@ -5,36 +5,19 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::io::{self, Write};
-use strata_digest::is_active;
+use strata_digest::visible_json;
 use strata_nettrace::{Event, FieldsOfPayload, Fit, Label, Labels, Value};
 
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
-    Line(told).serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Inert)).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+    let json = serde_json::to_string(&Line(told)).map_err(io::Error::from)?;
+    writeln!(out, "{}", visible_json(json))
 }
 
 /// The fields of an event as a JSON object, and how its payload differs from its description.
 pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<(String, Option<Misfit>)> {
-    let mut text = Vec::new();
     let fields = OfFields::new(event);
-    fields.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Inert))?;
-    Ok((String::from_utf8_lossy(&text).into_owned(), fields.misfit()))
-}
-
-/// Escapes what JSON may leave as it is and a terminal would obey.
-struct Inert;
-
-impl serde_json::ser::Formatter for Inert {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut plain = fragment;
-        while let Some((at, letter)) = plain.char_indices().find(|(_, letter)| is_active(*letter)) {
-            let (before, after) = plain.split_at(at);
-            out.write_all(before.as_bytes())?;
-            write!(out, "\\u{:04x}", u32::from(letter))?;
-            plain = &after[letter.len_utf8()..];
-        }
-        out.write_all(plain.as_bytes())
-    }
+    let json = visible_json(serde_json::to_string(&fields)?);
+    Ok((json, fields.misfit()))
 }
 
 /// Bytes as hexadecimal digits.

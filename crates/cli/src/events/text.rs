@@ -48,14 +48,12 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>, width: Width) -> i
     note.iter().for_each(|note| line.word(note));
     writeln!(out, "{}", line.text())?;
     for Frame { address, name } in stack.iter().flatten() {
-        write!(out, "{:STACK_COLUMN$}{address}", "")?;
+        let mut line = Line::new(format!("{:STACK_COLUMN$}{address}", ""), FIELD_COLUMN, width);
         if let Some(name) = name {
-            write!(out, " {}", visible(&name.function))?;
-            if let Some(module) = &name.module {
-                write!(out, " [{}]", visible(module))?;
-            }
+            line.word(&visible(&name.function));
+            name.module.iter().for_each(|module| line.word(&format!("[{}]", visible(module))));
         }
-        writeln!(out)?;
+        writeln!(out, "{}", line.text())?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::{Info, uses};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use strata_digest::visible_json;
 use strata_nettrace::{PointerSize, StreamEnd};
 
 /// Name and version of the JSON below; the version grows when a field changes its meaning or goes.
@@ -70,8 +71,8 @@ pub(super) fn write(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         "problems": problems,
         "uses": uses,
     });
-    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+    let json = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
+    writeln!(out, "{}", visible_json(json))
 }
 
 fn loss(info: &Info<'_>) -> Value {

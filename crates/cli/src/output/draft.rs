@@ -1,10 +1,11 @@
 //! A file on its way to its place.
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Seek, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file in the folder that it will be in. Until it is whole it has no name, where the file system can do that: then nothing
@@ -26,13 +27,25 @@ impl Draft {
     /// One that has a name from the beginning.
     fn named(path: &Path) -> io::Result<Self> {
         // Nothing that someone else put there is opened, nor lost.
-        let (name, file) = free_name(path, |name| OpenOptions::new().write(true).create_new(true).open(name))?;
+        let (name, file) =
+            free_name(path, |name| OpenOptions::new().read(true).write(true).create_new(true).open(name))?;
         Ok(Self { file, name: Some(name) })
     }
 
-    /// Who may use it, from when it is in its place.
-    pub(super) fn permit(&self, permissions: Permissions) -> io::Result<()> {
-        self.file.set_permissions(permissions)
+    /// Gives it the rights and, where that is allowed, the owner of what it takes the place of: who may read that may read
+    /// this, and no one else.
+    pub(super) fn be_like(&self, there: &Metadata) -> io::Result<()> {
+        self.file.set_permissions(there.permissions())?;
+        let (owner, group) = (Uid::from_raw(there.uid()), Gid::from_raw(there.gid()));
+        let _ = rustix::fs::fchown(&self.file, Some(owner), Some(group));
+        Ok(())
+    }
+
+    /// What was written, from its beginning.
+    pub(super) fn read_again(&self) -> io::Result<File> {
+        let mut file = self.file.try_clone()?;
+        file.rewind()?;
+        Ok(file)
     }
 
     /// Puts it in its place, instead of what is there.
@@ -90,7 +103,7 @@ fn nameless(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Less what the process's umask takes away, as for every new file.
     let mode = Mode::from_raw_mode(0o666);
-    let file = rustix::fs::open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode).ok()?;
+    let file = rustix::fs::open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode).ok()?;
     let file = File::from(file);
     // Without /proc there is no way to it.
     open_file(&file).exists().then_some(file)

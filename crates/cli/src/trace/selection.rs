@@ -38,6 +38,8 @@ pub(crate) struct Found {
     pub(crate) naming: u64,
     /// Names of providers that had events, as they are written there.
     providers: BTreeSet<Box<str>>,
+    /// Those of the names asked for that had events, by their place among these.
+    names: BTreeSet<usize>,
     /// Those of the threads asked for that had events.
     threads: BTreeSet<u64>,
 }
@@ -142,6 +144,9 @@ impl<'a> Selection<'a> {
         for missing in self.arguments.providers.iter().filter(|asked| !is_there(asked)) {
             warn(path, &format!("no event of a provider {missing}; those in the trace are {}", self.providers()));
         }
+        for (_, missing) in self.arguments.names.iter().enumerate().filter(|(place, _)| !found.names.contains(place)) {
+            warn(path, &format!("no event of the name {missing}"));
+        }
         for thread in self.threads().iter().filter(|thread| !found.threads.contains(thread)) {
             warn(path, &format!("no event about a thread {thread}"));
         }
@@ -184,13 +189,14 @@ impl<'a> Selection<'a> {
         }
         let kind = *self.definitions.entry(metadata.id).or_insert_with(|| {
             self.found.providers.insert(metadata.provider.clone());
-            let is_one =
-                |asked: &[String], name: &str| asked.is_empty() || asked.iter().any(|asked| is_same(asked, name));
-            Kind {
-                is_wanted: is_one(&self.arguments.providers, &metadata.provider)
-                    && is_one(&self.arguments.names, &metadata.display_name()),
-                names_code: names_code(metadata),
-            }
+            let SelectionArguments { providers, names, .. } = self.arguments;
+            let of_provider = providers.is_empty() || providers.iter().any(|asked| is_same(asked, &metadata.provider));
+            let name = metadata.display_name();
+            let of_name = names.iter().enumerate().filter(|(_, asked)| is_same(asked, &name)).map(|(place, _)| place);
+            let of_name: Vec<usize> = of_name.filter(|_| of_provider).collect();
+            let is_wanted = of_provider && (names.is_empty() || !of_name.is_empty());
+            self.found.names.extend(of_name);
+            Kind { is_wanted, names_code: names_code(metadata) }
         });
         self.last = Some((metadata.id, kind));
         kind
