@@ -92,13 +92,18 @@ fn stack_bytes(text: &str) -> Result<u32, String> {
     Ok(bytes)
 }
 
+fn thread_id(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "the number of a thread (tid) is wanted: strata report FILE threads lists them".to_owned())
+}
+
 /// What to read.
 #[derive(Debug, Args)]
 pub(crate) struct InputArguments {
-    /// A recording, or a .nettrace trace; - for a trace on standard input.
+    /// A .nettrace trace, or for reports and other formats a recording; - for a trace on standard input.
     pub(crate) file: PathBuf,
     /// Folder with the precompiled images of the traced program or of its framework, for names that a .nettrace trace
-    /// lacks. Can be given several times; an image is used only if it is the build that was running.
+    /// lacks. Can be given several times; an image is used only if it is the build that was running, and if the trace tells
+    /// where it was: by a list of methods (rundown), or by R2RGetEntryPoint events (keyword 0x2000000000).
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 }
@@ -196,14 +201,14 @@ pub(crate) struct ConvertArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Only a part of it")]
 pub(crate) struct SelectionArguments {
-    /// Only what was from this long after the start on: `1.5s`, `200ms`, `1m30s`.
+    /// Only what was from this long after the start on: `1.5s`, `200ms`, `1m30s`, `90` (seconds).
     #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) from: Option<Duration>,
     /// Only what was before this long after the start.
     #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) to: Option<Duration>,
     /// Only the thread with this OS thread id; more than one may be given.
-    #[arg(long = "thread", value_name = "TID")]
+    #[arg(long = "thread", value_name = "TID", value_parser = thread_id)]
     pub(crate) threads: Vec<u64>,
     /// Only events of the trace's provider with this name, whole but in any case; more than one may be given.
     #[arg(long = "provider", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -255,7 +260,8 @@ pub(crate) struct InfoArguments {
 #[command(after_help = "Examples:\n  strata events app.nettrace --name GCStart --name GCEnd\n  \
                   strata events app.nettrace --provider System.Runtime --json\n  \
                   strata events app.nettrace --thread 4242 --from 1.5s --to 2s --stacks\n\n\
-                  Times count from the start of the trace. strata info lists the providers, events and threads of a trace.\n\
+                  Each line has the time since the start of the trace, the thread (of a whole machine process:thread), the event and \
+                  its fields. strata info lists the providers, events and threads of a trace.\n\
                   A trace that is cut or damaged is listed as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct EventsArguments {
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::trace::{self, Kept, Scope, Selection};
 use std::path::Path;
 use strata_digest::percent;
 use strata_nettrace::Item;
-use strata_profile::{Gap, Profile, Share, quality};
+use strata_profile::{Gap, Profile, Quantity, Share, quality};
 use strata_recording::Recording;
 use strata_resolve::files::HostFiles;
 use strata_resolve::nettrace::{Contents, ImageFiles, Shown, Trace, TraceReader};
@@ -37,7 +37,7 @@ pub(crate) fn profile_with_samples(input: &InputArguments, wanted: &SelectionArg
         return Err(nothing);
     }
     let profile = part::with_samples(profile, input, wanted)?;
-    warn_of_names(&profile);
+    warn_of_names(&profile, input);
     Ok(profile)
 }
 
@@ -95,6 +95,12 @@ fn of_trace(input: &InputArguments, wanted: &SelectionArguments) -> Result<Read,
     let whole = trace::read(&input.file, |item| reader.take(&item))?;
     whole.warn(&input.file);
     let Trace { profile, contents } = reader.finish(&whole.summary, &images);
+    if !input.symbols.is_empty() && profile.recording.measure.quantity() == Quantity::CpuTime {
+        trace::warn(
+            &input.file,
+            "--symbols is not used: a trace of a whole machine has the names that its collector found",
+        );
+    }
     let nothing = if counts_events {
         selection.warn_of_missing(&input.file);
         selection.judge(&input.file).err()
@@ -105,15 +111,19 @@ fn of_trace(input: &InputArguments, wanted: &SelectionArguments) -> Result<Read,
 }
 
 /// One hint why frames have no names, and how they get them.
-fn warn_of_names(profile: &Profile) {
+fn warn_of_names(profile: &Profile, input: &InputArguments) {
     if !profile.loss.gaps.contains(&Gap::NoRundown) {
         return;
     }
+    let images = match input.symbols.as_slice() {
+        [] => ", or give the program's images: --symbols DIR",
+        _ => "; strata report FILE loss says which images were not used, and why",
+    };
     let named = quality(profile).named_frames();
     let unnamed = Share { part: named.whole - named.part, ..named };
     say(&format!(
         "strata: {} % of frames have no name: the trace has no whole list of methods (rundown)\n  \
-         stop the session that records it (dotnet-trace: Enter) and do not kill it, or give the program's images: --symbols DIR",
+         stop the session that records it (dotnet-trace: Enter) and do not kill it{images}",
         percent(unnamed.percent())
     ));
 }

@@ -49,7 +49,8 @@ impl Target {
         let writer = Writer::new(trace).map_err(|error| {
             Failure::bad_arguments(
                 format_args!("{}: {error}", trace::called(&arguments.input.file)),
-                "strata info, strata events, strata report and the other formats of strata convert read it as it is",
+                "only parts of traces of one runtime (version 4) can be written as .nettrace; of this one strata convert writes a \
+                 part in its other formats (-o part.json.gz --from 1s --to 2s), and strata report and strata events show one",
             )
         })?;
         Ok(Self { writer, too_long: None, too_long_count: 0 })

@@ -84,7 +84,8 @@ fn loss(info: &Info<'_>) -> Value {
             json!({ "thread": thread.capture_thread, "events": thread.lost, "places": thread.gaps, "places_of_unknown_size": thread.unknown })
         })
         .collect();
-    json!({ "events": loss.lost, "places_of_unknown_size": loss.unknown, "threads": threads, "threads_not_followed": loss.forgotten_threads })
+    let events = info.tells_losses().then_some(loss.lost);
+    json!({ "events": events, "places_of_unknown_size": loss.unknown, "threads": threads, "threads_not_followed": loss.forgotten_threads })
 }
 
 fn end(end: &StreamEnd) -> Value {

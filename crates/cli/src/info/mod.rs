@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use strata_nettrace::Summary;
 use strata_nettrace::survey::{About, Kind, Survey, Times};
+use strata_nettrace::universal::SYSTEM_PROVIDER;
 use text::Layout;
 
 /// What a trace holds.
@@ -55,6 +56,14 @@ pub(crate) fn run(arguments: &InfoArguments) -> Result<ExitCode, Failure> {
 }
 
 impl Info<'_> {
+    /// Whether the trace tells what is lost. Collectors of whole machines number the events of each block anew, so that
+    /// only some losses show.
+    fn tells_losses(&self) -> bool {
+        let loss = &self.summary.loss;
+        let is_of_machine = self.kinds.iter().any(|kind| *kind.provider == *SYSTEM_PROVIDER);
+        !is_of_machine || loss.lost > 0 || loss.unknown > 0
+    }
+
     fn header(&self) -> Option<Header> {
         self.summary.trace.as_ref().map(Header::of)
     }

@@ -140,6 +140,9 @@ fn seconds(nanoseconds: u64) -> String {
 
 fn lost(info: &Info<'_>, layout: Layout) -> String {
     let loss = &info.summary.loss;
+    if !info.tells_losses() {
+        return "not told by the trace".to_owned();
+    }
     if loss.lost == 0 && loss.unknown == 0 {
         return "0 events".to_owned();
     }

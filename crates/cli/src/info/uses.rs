@@ -4,6 +4,9 @@ use super::Info;
 use strata_nettrace::runtime::{RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROVIDER};
 use strata_nettrace::universal::{EVENTS_PROVIDER, SYSTEM_PROVIDER};
 
+/// The event that ends the list of methods.
+const RUNDOWN_COMPLETE: u32 = 146;
+
 /// A question that a trace can answer, or why it cannot.
 pub(super) struct Use {
     /// The question, in two words.
@@ -42,6 +45,7 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
     let samples = count(SAMPLE_PROVIDER, &[0]);
     let symbols = universal(SYSTEM_PROVIDER, "ProcessSymbol");
     let names = runtime(&[143]) + count(RUNDOWN_PROVIDER, &[143, 144]) + symbols;
+    let lists_all = symbols > 0 || count(RUNDOWN_PROVIDER, &[RUNDOWN_COMPLETE]) > 0;
     let collections = runtime(&[1]);
     let allocations = runtime(&[10, 303]);
     let exceptions = runtime(&[80]);
@@ -76,7 +80,10 @@ pub(super) fn of(info: &Info<'_>) -> Vec<Use> {
                 0 => {
                     "none, so frames stay addresses: the list of methods comes at the end of a session that is stopped and not killed"
                 }
-                _ => "strata report and strata events --stacks name frames by them",
+                _ if lists_all => "strata report and strata events --stacks name frames by them",
+                _ => {
+                    "some: the list of all methods (rundown) at the end of a session is missing or not whole, so other frames stay addresses"
+                }
             }),
         },
         Use {

@@ -40,6 +40,8 @@ pub(crate) struct Found {
     providers: BTreeSet<Box<str>>,
     /// Those of the names asked for that had events, by their place among these.
     names: BTreeSet<usize>,
+    /// Names that contain one that is asked for.
+    alike: BTreeSet<String>,
     /// Those of the threads asked for that had events.
     threads: BTreeSet<u64>,
 }
@@ -145,7 +147,11 @@ impl<'a> Selection<'a> {
             warn(path, &format!("no event of a provider {missing}; those in the trace are {}", self.providers()));
         }
         for (_, missing) in self.arguments.names.iter().enumerate().filter(|(place, _)| !found.names.contains(place)) {
-            warn(path, &format!("no event of the name {missing}"));
+            let wanted = missing.trim_matches('*').to_lowercase();
+            let alike: Vec<&str> =
+                found.alike.iter().filter(|name| name.to_lowercase().contains(&wanted)).map(String::as_str).collect();
+            let alike = if alike.is_empty() { String::new() } else { format!("; there are {}", listed(&alike)) };
+            warn(path, &format!("no event of the name {missing}{alike}"));
         }
         for thread in self.threads().iter().filter(|thread| !found.threads.contains(thread)) {
             warn(path, &format!("no event about a thread {thread}"));
@@ -173,12 +179,7 @@ impl<'a> Selection<'a> {
     /// The providers there are, not too many of them.
     fn providers(&self) -> String {
         let names: Vec<&str> = self.found.providers.iter().map(|name| &**name).collect();
-        let shown = names.get(..MOST_NAMES).unwrap_or(&names).join(", ");
-        match names.len().saturating_sub(MOST_NAMES) {
-            0 if names.is_empty() => "none".to_owned(),
-            0 => shown,
-            more => format!("{shown} and {more} more"),
-        }
+        if names.is_empty() { "none".to_owned() } else { listed(&names) }
     }
 
     fn kind(&mut self, metadata: &Metadata) -> Kind {
@@ -196,10 +197,23 @@ impl<'a> Selection<'a> {
             let of_name: Vec<usize> = of_name.filter(|_| of_provider).collect();
             let is_wanted = of_provider && (names.is_empty() || !of_name.is_empty());
             self.found.names.extend(of_name);
+            let lower = name.to_lowercase();
+            if !is_wanted && names.iter().any(|asked| lower.contains(asked.trim_matches('*').to_lowercase().as_str())) {
+                self.found.alike.insert(name.into_owned());
+            }
             Kind { is_wanted, names_code: names_code(metadata) }
         });
         self.last = Some((metadata.id, kind));
         kind
+    }
+}
+
+/// Not too many of these names.
+fn listed(names: &[&str]) -> String {
+    let shown = names.get(..MOST_NAMES).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

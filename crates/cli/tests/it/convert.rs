@@ -353,7 +353,8 @@ fn what_is_protected_or_not_replaced_keeps_what_it_has() {
     }
     assert!(code == Some(2) && said.contains("Permission denied") && kept(), "a file of root's: {said}");
     // Where only the file may be written.
-    (rights(&output, 0o666), rights(&folder, 0o755));
+    rights(&output, 0o666);
+    rights(&folder, 0o755);
     let (code, said) = convert(&["--from", "1h"]);
     assert!(code == Some(6) && kept(), "nothing to write: {said}");
     let (code, said) = convert(&[]);

@@ -62,6 +62,7 @@ impl Report for Top<'_> {
 impl Top<'_> {
     fn costliest_threads(&self) -> Vec<String> {
         let namesakes = |row: &ThreadRow<'_>| self.threads.iter().filter(|other| other.thread == row.thread).count();
+        let is_one_process = self.threads.windows(2).all(|two| two[0].pid == two[1].pid);
         let mut items: Vec<_> = self
             .threads
             .iter()
@@ -69,11 +70,15 @@ impl Top<'_> {
             .map(|row| {
                 let name = names::name(row.thread, Spelling::Plain, Width::Columns(32));
                 let percent = percent(row.cost.percent);
-                match (row.thread.is_empty(), namesakes(row) > 1) {
-                    (true, _) => format!("tid {} {percent} %", row.tid),
-                    (false, true) => format!("{name} (tid {}) {percent} %", row.tid),
-                    (false, false) => format!("{name} {percent} %"),
+                let thread = match (row.thread.is_empty(), namesakes(row) > 1) {
+                    (true, _) => format!("tid {}", row.tid),
+                    (false, true) => format!("{name} (tid {})", row.tid),
+                    (false, false) => name.into_owned(),
+                };
+                if is_one_process || row.process.is_empty() || row.process == row.thread {
+                    return format!("{thread} {percent} %");
                 }
+                format!("{thread} of {} {percent} %", names::name(row.process, Spelling::Plain, Width::Columns(32)))
             })
             .collect();
         if let Some(more) = self.threads.len().checked_sub(SUMMARY_THREADS).filter(|&more| more > 0) {
