@@ -1,6 +1,7 @@
 //! Names for the stacks of events, one event after the other.
 
 use super::images::FoundImages;
+use super::machine::MachineCode;
 use super::names::{CodeInTime, Role};
 use super::runtime_code::RuntimeCode;
 use super::{ImageFiles, TraceReader};
@@ -12,12 +13,15 @@ use strata_nettrace::{Event, Summary, TraceInfo};
 use strata_profile::{NameSource, Timestamp};
 use strata_recording::StreamKind;
 
-/// What was where in a traced process, by all that its stream says, at a moment that only moves forward. A stream of a whole
-/// machine names nothing here.
+/// What was where in a traced process, or in those of a machine, by all that its stream says, at a moment that only moves forward.
 pub struct TraceCode<'f> {
-    code: RuntimeCode<'f>,
+    code: Code<'f>,
     trace: Option<TraceInfo>,
-    known: FxHashMap<Avma, Option<Rc<FrameName>>>,
+}
+
+enum Code<'f> {
+    Process { code: RuntimeCode<'f>, known: FxHashMap<Avma, Option<Rc<FrameName>>> },
+    Machine(MachineCode),
 }
 
 /// What a frame is called.
@@ -32,10 +36,14 @@ pub struct FrameName {
 impl TraceReader<'_> {
     /// The stream ended like this: gives what names the stacks of its events, instead of a profile.
     pub fn into_code<'f>(mut self, summary: &Summary, images: &ImageFiles<'f>) -> TraceCode<'f> {
+        let trace = self.trace;
+        if self.tells_processes() {
+            return TraceCode { code: Code::Machine(self.machine.into_code()), trace };
+        }
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
         let images = FoundImages::find(&self.evidence, images);
         let code = RuntimeCode { managed: self.code.finish(), images };
-        TraceCode { code, trace: self.trace, known: FxHashMap::default() }
+        TraceCode { code: Code::Process { code, known: FxHashMap::default() }, trace }
     }
 }
 
@@ -44,20 +52,25 @@ impl TraceCode<'_> {
     /// callers; each with its name where one is known. Events come in the order of time.
     pub fn frames(&mut self, event: &Event<'_>) -> Vec<(Avma, Option<Rc<FrameName>>)> {
         let time = event.header.time;
-        if self.code.advance(Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)))) {
-            self.known.clear();
+        let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+        if let Code::Process { code, known } = &mut self.code
+            && code.advance(at)
+        {
+            known.clear();
         }
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
         let frames = addresses.enumerate().map(|(position, address)| {
             let role = if position == 0 { Role::Leaf } else { Role::Caller };
-            (address, self.name(role.looked_up(address)))
+            let looked_up = role.looked_up(address);
+            let name = match &mut self.code {
+                Code::Process { code, known } => {
+                    known.entry(looked_up).or_insert_with(|| frame_name(code.name(looked_up))).clone()
+                }
+                Code::Machine(code) => code.name(event, looked_up, at).and_then(frame_name),
+            };
+            (address, name)
         });
         frames.collect()
-    }
-
-    fn name(&mut self, address: Avma) -> Option<Rc<FrameName>> {
-        let Self { code, known, .. } = self;
-        known.entry(address).or_insert_with(|| frame_name(code.name(address))).clone()
     }
 }
 

@@ -172,6 +172,16 @@ impl Code {
         Some(ProcessCode { code: self, mappings, changes, shared_changes: &self.shared_changes, now: Timestamp(0) })
     }
 
+    /// What is at an address of a process at a time; `None` of a process that is none.
+    pub(super) fn name(&self, process: u32, address: Avma, at: Timestamp) -> Option<Named> {
+        Some(self.name_in(self.in_process.get(process as usize)?, address, at))
+    }
+
+    fn name_in(&self, mappings: &ToldRanges, address: Avma, at: Timestamp) -> Named {
+        let mapping = mappings.find(address, at).and_then(|told| self.mappings.get(told.what as usize));
+        mapping.map_or_else(|| unmapped(address), |mapping| self.named(mapping, address, at))
+    }
+
     fn text(&self, place: u32) -> &str {
         self.texts.get(place as usize).map_or("", |text| text)
     }
@@ -257,9 +267,7 @@ impl CodeInTime for ProcessCode<'_> {
     }
 
     fn name(&mut self, address: Avma) -> Named {
-        let found = self.mappings.find(address, self.now);
-        let mapping = found.and_then(|told| self.code.mappings.get(told.what as usize));
-        mapping.map_or_else(|| unmapped(address), |mapping| self.code.named(mapping, address, self.now))
+        self.code.name_in(self.mappings, address, self.now)
     }
 
     fn found(&self, role: Role) -> Found {

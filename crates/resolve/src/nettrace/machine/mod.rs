@@ -11,10 +11,12 @@ mod told;
 use super::id;
 use super::names::Names;
 use super::stacks::RawStack;
+use crate::symbols::Named;
 use code::{Code, CodeReader, ProcessCode};
 use processes::{Processes, RawProcess};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
+use strata_address::Avma;
 use strata_nettrace::universal::UniversalEvent;
 use strata_nettrace::{Event, TraceInfo};
 use strata_profile::{
@@ -55,7 +57,7 @@ impl Machine {
                 true
             }
             UniversalEvent::Process(beginning, process) => {
-                self.processes.began(event, *beginning, process.name.to_string());
+                self.processes.began(event, *beginning, process.name.to_string(), at);
                 true
             }
             UniversalEvent::ProcessExit => {
@@ -106,6 +108,16 @@ impl Machine {
         self.processes.stacks_restart();
     }
 
+    /// What names the stacks of its events.
+    pub(super) fn into_code(self) -> MachineCode {
+        let (code, _) = self.code.finish(self.processes.all.len());
+        let mut of_pid: FxHashMap<u64, Vec<(Timestamp, u32)>> = FxHashMap::default();
+        for (number, process) in (0..).zip(&self.processes.all) {
+            of_pid.entry(process.pid).or_default().push((process.since, number));
+        }
+        MachineCode { code, of_pid }
+    }
+
     /// Whether there is anything to show.
     pub(super) fn has_samples(&self) -> bool {
         !self.samples.is_empty()
@@ -140,6 +152,22 @@ impl Machine {
             let weight = weight.saturating_mul(of_one);
             builder.sample(Sample { time, thread, stack, weight, state: ThreadState::Running, end: StackEnd::Untold });
         }
+    }
+}
+
+/// Code of all processes of a machine.
+pub(super) struct MachineCode {
+    code: Code,
+    /// By process id: since when it is which process, in the order of time.
+    of_pid: FxHashMap<u64, Vec<(Timestamp, u32)>>,
+}
+
+impl MachineCode {
+    /// What is at an address of the process of an event.
+    pub(super) fn name(&self, event: &Event<'_>, address: Avma, at: Timestamp) -> Option<Named> {
+        let processes = self.of_pid.get(&event.process_id().unwrap_or(0))?;
+        let (_, process) = processes.iter().rev().find(|(since, _)| *since <= at)?;
+        self.code.name(*process, address, at)
     }
 }
 

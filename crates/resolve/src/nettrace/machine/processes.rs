@@ -4,11 +4,14 @@ use super::super::stacks::Stacks;
 use rustc_hash::FxHashMap;
 use strata_nettrace::Event;
 use strata_nettrace::universal::Beginning;
+use strata_profile::Timestamp;
 
 /// A process: one that has the id of another that ended before it began is not the same.
 #[derive(Debug, Default)]
 pub(super) struct RawProcess {
     pub(super) pid: u64,
+    /// From when on it has its id.
+    pub(super) since: Timestamp,
     /// Empty until the stream says it.
     pub(super) name: String,
     /// Those of its samples: an address is something else in every process.
@@ -47,23 +50,23 @@ impl Processes {
         let pid = event.process_id().unwrap_or(0);
         match self.of_pid.get(&pid) {
             Some(known) => Some(*known),
-            None => self.add(pid),
+            None => self.add(pid, Timestamp(0)),
         }
     }
 
-    fn add(&mut self, pid: u64) -> Option<u32> {
+    fn add(&mut self, pid: u64, since: Timestamp) -> Option<u32> {
         let new = u32::try_from(self.all.len()).ok()?;
-        self.all.push(RawProcess { pid, ..RawProcess::default() });
+        self.all.push(RawProcess { pid, since, ..RawProcess::default() });
         self.of_pid.insert(pid, new);
         Some(new)
     }
 
     /// There is a process.
-    pub(super) fn began(&mut self, event: &Event<'_>, beginning: Beginning, name: String) {
+    pub(super) fn began(&mut self, event: &Event<'_>, beginning: Beginning, name: String, at: Timestamp) {
         let Some(known) = self.of(event) else { return };
         let seems_ended = self.all.get(known as usize).is_some_and(|process| process.seems_ended);
         let process = match beginning {
-            Beginning::Now if seems_ended => self.add(event.process_id().unwrap_or(0)),
+            Beginning::Now if seems_ended => self.add(event.process_id().unwrap_or(0), at),
             _ => Some(known),
         };
         if let Some(process) = process.and_then(|process| self.all.get_mut(process as usize)) {
