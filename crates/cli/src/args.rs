@@ -1,6 +1,7 @@
 //! Arguments as they are said.
 
 use crate::durations;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -91,13 +92,18 @@ fn stack_bytes(text: &str) -> Result<u32, String> {
     Ok(bytes)
 }
 
+fn thread_id(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "the number of a thread (tid) is wanted: strata report FILE threads lists them".to_owned())
+}
+
 /// What to read.
 #[derive(Debug, Args)]
 pub(crate) struct InputArguments {
-    /// A recording, or a .nettrace trace; - for a trace on standard input.
+    /// A .nettrace trace, or for reports and other formats a recording; - for a trace on standard input.
     pub(crate) file: PathBuf,
     /// Folder with the precompiled images of the traced program or of its framework, for names that a .nettrace trace
-    /// lacks. Can be given several times; an image is used only if it is the build that was running.
+    /// lacks. Can be given several times; an image is used only if it is the build that was running, and if the trace tells
+    /// where it was: by a list of methods (rundown), or by R2RGetEntryPoint events (keyword 0x2000000000).
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 }
@@ -140,7 +146,7 @@ pub(crate) struct ReportArguments {
     /// Most functions to list in `top`.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) limit: usize,
-    /// Least share of the time, in percent, that a row of `tree` must have.
+    /// Least share of the whole, in percent, that a row of `tree` must have.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub(crate) min_percent: f64,
     /// In `tree`, add all threads together.
@@ -155,11 +161,11 @@ pub(crate) struct ReportArguments {
 /// A view of a recording or trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
-    /// Functions by their time.
+    /// Functions by what they cost.
     Top,
     /// Who called what.
     Tree,
-    /// Threads by their time.
+    /// Threads by what they cost.
     Threads,
     /// What is missing.
     Loss,
@@ -195,32 +201,36 @@ pub(crate) struct ConvertArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Only a part of it")]
 pub(crate) struct SelectionArguments {
-    /// Only what was from this long after the start on: `1.5s`, `200ms`, `1m30s`.
+    /// Only what was from this long after the start on: `1.5s`, `200ms`, `1m30s`, `90` (seconds).
     #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) from: Option<Duration>,
     /// Only what was before this long after the start.
-    #[arg(long, value_name = "TIME", value_parser = durations::parse)]
+    #[arg(long, value_name = "TIME", value_parser = durations::parse_moment)]
     pub(crate) to: Option<Duration>,
     /// Only the thread with this OS thread id; more than one may be given.
-    #[arg(long = "thread", value_name = "TID")]
+    #[arg(long = "thread", value_name = "TID", value_parser = thread_id)]
     pub(crate) threads: Vec<u64>,
-    /// Only events of the provider with this name in a .nettrace trace, whole but in any case; more than one may be given.
-    #[arg(long = "provider", value_name = "NAME")]
+    /// Only events of the trace's provider with this name, whole but in any case; more than one may be given.
+    #[arg(long = "provider", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) providers: Vec<String>,
-    /// Only events with this name in a .nettrace trace, whole but in any case; more than one may be given.
-    #[arg(long = "name", value_name = "EVENT")]
+    /// Only events of the trace with this name, whole but in any case; more than one may be given.
+    #[arg(long = "name", value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) names: Vec<String>,
 }
 
 impl SelectionArguments {
-    /// Which kinds of events are asked for, in words; `None` where it is not for kinds.
-    pub(crate) fn kinds(&self) -> Option<String> {
+    /// Whether some kinds of events are asked for.
+    pub(crate) fn asks_for_events(&self) -> bool {
+        !self.names.is_empty() || !self.providers.is_empty()
+    }
+
+    /// Which kinds of events are asked for.
+    pub(crate) fn events_in_words(&self) -> String {
         let (names, providers) = (self.names.join(", "), self.providers.join(", "));
         match (names.is_empty(), providers.is_empty()) {
-            (true, true) => None,
-            (false, true) => Some(names),
-            (true, false) => Some(format!("all of {providers}")),
-            (false, false) => Some(format!("{names} of {providers}")),
+            (_, true) => names,
+            (true, false) => format!("all of {providers}"),
+            (false, false) => format!("{names} of {providers}"),
         }
     }
 }
@@ -228,10 +238,18 @@ impl SelectionArguments {
 /// Which trace to tell of.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  strata info app.nettrace\n  strata info app.nettrace --json\n\n\
+                  Text at a terminal has the most frequent kinds of events of each provider; --all, or a pipe, gets all.\n\
                   A trace that is cut or damaged is told of as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct InfoArguments {
     /// The trace; - for standard input.
     pub(crate) file: PathBuf,
+    /// All kinds of events and all threads. Text at a terminal, or of a given width, sums the rest of long tables up.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Columns that text may take: shortens names and breaks lines. Default: the terminal's; when the output is no terminal,
+    /// nothing is shortened, broken or summed up.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    pub(crate) width: Option<u16>,
     /// JSON with units in its field names, for programs.
     #[arg(long)]
     pub(crate) json: bool,
@@ -242,17 +260,18 @@ pub(crate) struct InfoArguments {
 #[command(after_help = "Examples:\n  strata events app.nettrace --name GCStart --name GCEnd\n  \
                   strata events app.nettrace --provider System.Runtime --json\n  \
                   strata events app.nettrace --thread 4242 --from 1.5s --to 2s --stacks\n\n\
-                  Times count from the start of the trace. strata info lists the providers, events and threads of a trace.\n\
+                  Each line has the time since the start of the trace, the thread (of a whole machine process:thread), the event and \
+                  its fields. strata info lists the providers, events and threads of a trace.\n\
                   A trace that is cut or damaged is listed as far as it can be read, with a warning and exit code 0.")]
 pub(crate) struct EventsArguments {
-    /// The trace; - for standard input.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) wanted: SelectionArguments,
     /// At most so many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
-    /// The addresses of each event's stack as well, innermost first.
+    /// The stack of each event as well, innermost first: with names, unless the trace comes from a pipe. CSV has addresses.
     #[arg(long)]
     pub(crate) stacks: bool,
     /// JSON, one object a line, with units in its field names.
@@ -261,6 +280,10 @@ pub(crate) struct EventsArguments {
     /// Comma-separated values, the fields of each event as a JSON object.
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    /// Columns that text may take: events go on below, indented. Default: the terminal's; when the output is no terminal, each
+    /// event is one line.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    pub(crate) width: Option<u16>,
 }
 
 /// What to list.
@@ -322,7 +345,9 @@ mod tests {
         check(&["convert", "a.strata", "-o", "b.json"], true);
         check(&["convert", "a.nettrace", "-o", "b.nettrace", "--from", "0", "--to", "1.5s", "--provider", "P"], true);
         check(&["convert", "-", "-o", "b.nettrace", "--thread", "7", "--thread", "8"], true);
-        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--to", "0"], false);
+        check(&["convert", "a.nettrace", "-o", "b.nettrace", "--to", "0"], true);
+        check(&["report", "a.nettrace", "--name", ""], false);
+        check(&["events", "a.nettrace", "--provider="], false);
         check(&["convert", "a.nettrace", "-o", "b.nettrace", "--thread", "main"], false);
         check(&["convert", "a.nettrace", "--symbols", "x", "--symbols", "y", "-o", "b.json"], true);
         check(&["report", "-", "threads"], true);

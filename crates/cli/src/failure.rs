@@ -2,6 +2,7 @@
 
 use crate::say::say;
 use std::fmt::Display;
+use std::fs::File;
 use std::io;
 use std::process::ExitCode;
 use strata_record::RecordError;
@@ -149,10 +150,19 @@ fn where_to(cause: &strata_recording::Error) -> &'static str {
     }
 }
 
-/// Writes data for a reader that may have seen enough: a closed pipe is no failure.
+/// Writes data for a reader that may have seen enough: a closed pipe is no failure. An output that was closed from the start,
+/// or is open for reading only, is one: what was asked for goes nowhere.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<ExitCode, Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| io::Write::flush(&mut out)) {
+    if strata_record::standard_output_was_closed() {
+        return Err(Failure::new(RECORDING_FAILED, "cannot write standard output: it is closed"));
+    }
+    // Rust's own standard output takes what a descriptor refuses for written.
+    let written = rustix::stdio::stdout().try_clone_to_owned().map(File::from).and_then(|file| {
+        let mut out = io::BufWriter::new(file);
+        write(&mut out)?;
+        io::Write::flush(&mut out)
+    });
+    match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::cannot_write("standard output".as_ref(), &error))
         }

@@ -18,26 +18,28 @@ mod say;
 mod signals;
 mod status;
 mod trace;
+mod width;
 
 use args::{Arguments, Command};
 use clap::Parser;
-use failure::Failure;
+use failure::{Failure, to_stdout};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let asked_for = !error.use_stderr();
+        Err(error) if error.use_stderr() => {
             // Nothing can be said when even this cannot be written.
             let _ = error.print();
-            return if asked_for { ExitCode::SUCCESS } else { failure::BAD_ARGUMENTS.into() };
+            return failure::BAD_ARGUMENTS.into();
         }
+        Err(help) => return shown(to_stdout(|_| help.print())),
     };
-    match run(arguments.command) {
-        Ok(code) => code,
-        Err(failure) => failure.show(),
-    }
+    shown(run(arguments.command))
+}
+
+fn shown(done: Result<ExitCode, Failure>) -> ExitCode {
+    done.unwrap_or_else(|failure| failure.show())
 }
 
 fn run(command: Command) -> Result<ExitCode, Failure> {

@@ -112,23 +112,41 @@ impl Write for Emptied {
     }
 }
 
-/// Whether both lead to one file.
-pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
-    let places = [one, other].map(|path| fs::metadata(path).map(|there| (there.dev(), there.ino(), there.is_file())));
+/// Whether what is read (`-`: standard input) and what is written are one file.
+pub(crate) fn is_same_file(read: &Path, written: &Path) -> bool {
+    let read = if read == Path::new("-") { Path::new("/dev/stdin") } else { read };
+    let places =
+        [read, written].map(|path| fs::metadata(path).map(|there| (there.dev(), there.ino(), there.is_file())));
     matches!(places, [Ok((device, inode, true)), Ok(same)] if same == (device, inode, true))
 }
 
+fn write_elsewhere_first<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>,
+) -> Result<T, Unwritten> {
+    let mut draft = BufWriter::new(Draft::of(&std::env::temp_dir().join("strata"))?);
+    let value = write(&mut draft)?;
+    let mut whole = draft.into_inner().map_err(io::IntoInnerError::into_error)?.read_again()?;
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    io::copy(&mut whole, &mut file)?;
+    Ok(value)
+}
+
 fn write_beside<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
+    let there = fs::metadata(path).ok();
+    if there.is_some() {
+        // Moving something in its place would need no right to write it.
+        rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(io::Error::from)?;
+    }
     let draft = match Draft::of(path) {
-        // Where no file may be made, the one that is there may still be written.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && path.exists() => {
-            return write_into(path, write);
+        // Where no file may be made, the one that is there may still be written: with what is whole.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && there.is_some() => {
+            return write_elsewhere_first(path, write);
         }
         draft => draft?,
     };
-    if let Ok(there) = fs::metadata(path) {
-        // Who may read what was there may read what comes in its place, and no one else.
-        draft.permit(there.permissions())?;
+    if let Some(there) = there {
+        draft.be_like(&there)?;
     }
     let mut out = BufWriter::new(draft);
     let value = write(&mut out)?;

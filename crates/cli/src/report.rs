@@ -3,9 +3,10 @@
 use crate::args::{ReportArguments, View};
 use crate::failure::{Failure, to_stdout};
 use crate::load;
+use crate::width::width;
 use std::process::ExitCode;
 use strata_profile::Profile;
-use strata_report::{Calls, Document, Losses, Report, Threads, Top, Tree, Width};
+use strata_report::{Calls, Document, Losses, Report, Threads, Top, Tree};
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let view = if arguments.tree { View::Tree } else { arguments.view };
@@ -30,17 +31,6 @@ fn show<R: Report>(profile: &Profile, report: R, arguments: &ReportArguments) ->
     if arguments.json {
         return to_stdout(|out| document.write_json(out));
     }
-    let width = arguments.width.map_or_else(terminal_width, |columns| Width::Columns(columns.into()));
-    to_stdout(|out| out.write_all(document.text(width).as_bytes()))
-}
-
-/// Columns of the terminal; where there is none, names stay whole, so that what is kept looks the same everywhere.
-fn terminal_width() -> Width {
-    /// A terminal that says it is narrower gets lines that run over: half a name helps no one.
-    const NARROWEST: usize = 60;
-    match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
-        // A terminal that does not know its size says zero.
-        Ok(size) if size.ws_col > 0 => Width::Columns(usize::from(size.ws_col).max(NARROWEST)),
-        _ => Width::Unlimited,
-    }
+    let text = document.text(width(arguments.width));
+    to_stdout(|out| out.write_all(text.as_bytes()))
 }

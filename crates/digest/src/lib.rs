@@ -10,7 +10,7 @@
 //! - [`LossSummary`]: what is missing, in words and numbers;
 //! - [`identified()`]: a thread or process by its name and number;
 //! - [`percent()`]: a percentage that never claims all or nothing falsely;
-//! - [`visible()`]: names that cannot act on a terminal or break a line-based format.
+//! - [`visible()`], [`visible_json()`]: names that cannot act on a terminal or break a line-based format.
 //!
 //! All are functions of a finished [`strata_profile::Profile`]; nothing here knows an output format.
 
@@ -32,4 +32,4 @@ pub use percent::percent;
 pub use recursion::Folded;
 pub use sources::Sources;
 pub use tree::{CallTree, Children, Node, NodeId, Place, Weight};
-pub use visible::{is_active, visible};
+pub use visible::{visible, visible_json};

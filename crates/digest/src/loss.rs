@@ -41,6 +41,9 @@ pub struct LossSummary {
     /// What is measured says what is worth telling.
     #[serde(skip)]
     quantity: Quantity,
+    /// Whether what is lost was looked for, so that none is worth telling.
+    #[serde(skip)]
+    looked_for: Told,
     /// Things missing as a whole, each a sentence without its full stop.
     pub gaps: Vec<String>,
     /// Samples whose stack reaches the thread's root, of those of which that is known.
@@ -68,7 +71,7 @@ struct Dropped {
 }
 
 /// When a number is worth its words.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     /// Even when nothing was dropped: one wants to know.
     Always,
@@ -116,6 +119,7 @@ impl LossSummary {
             sampler_errors: profile.loss.sampler_errors,
             long_gaps: profile.loss.long_gaps,
             quantity: profile.recording.measure.quantity(),
+            looked_for: if profile.loss.gaps.contains(&Gap::LossUntold) { Told::IfAny } else { Told::Always },
             gaps: {
                 let long = profile.loss.long_gaps.iter().map(LongGaps::to_string);
                 long.chain(profile.loss.gaps.iter().map(Gap::to_string)).collect()
@@ -137,7 +141,7 @@ impl LossSummary {
     /// What is counted, how it is said in a table, of one and of many. Everything that can be dropped is here.
     fn dropped(&self) -> impl Iterator<Item = Dropped> {
         // Only samples of CPU time come by way of perf.
-        let of_perf = if self.quantity == Quantity::CpuTime { Told::Always } else { Told::IfAny };
+        let of_perf = if self.quantity == Quantity::CpuTime { self.looked_for } else { Told::IfAny };
         let (without_frame, [one_without, many_without]) = match self.quantity {
             Quantity::CpuTime | Quantity::ThreadTime => {
                 ("samples without a frame", ["sample without a frame", "samples without a frame"])
@@ -162,7 +166,7 @@ impl LossSummary {
                 self.runtime_events_dropped,
                 "runtime events dropped",
                 ["runtime event dropped", "runtime events dropped"],
-                Told::Always,
+                self.looked_for,
             ),
             (
                 self.undecodable_runtime_events,
@@ -202,7 +206,8 @@ impl LossSummary {
     /// The same in words, separated by commas.
     fn sentence(&self) -> String {
         let parts = self.dropped().filter(Dropped::is_told);
-        parts.map(|dropped| count(dropped.count, dropped.one, dropped.many)).collect::<Vec<_>>().join(", ")
+        let parts: Vec<_> = parts.map(|dropped| count(dropped.count, dropped.one, dropped.many)).collect();
+        if parts.is_empty() { "none is told".to_owned() } else { parts.join(", ") }
     }
 
     /// How many stacks are whole, where that is known of any.

@@ -19,8 +19,27 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The same of JSON, which escapes some of these by itself and means the rest only inside of its strings: the same values.
+pub fn visible_json(json: String) -> String {
+    // JSON never has control characters of ASCII but those of its layout, and DEL.
+    let is_left = |character: char| character >= '\u{7f}' && is_active(character);
+    if !json.chars().any(is_left) {
+        return json;
+    }
+    let mut shown = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        if is_left(character) {
+            let mut units = [0; 2];
+            shown.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// Whether a terminal would obey the character, or it would hide or reorder text.
-pub fn is_active(character: char) -> bool {
+fn is_active(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -40,5 +59,13 @@ mod tests {
         check("\u{9b}31m", r"\u{9b}31m");
         check("abc\u{202e}cba", r"abc\u{202e}cba");
         check("\0", r"\u{0}");
+    }
+
+    #[test]
+    fn json_keeps_its_values() {
+        let value = serde_json::json!({ "a\u{9b}31m": ["x\u{7f}y\u{202e}", "\u{1b}\n\u{feff}", "Größe"] });
+        let text = visible_json(serde_json::to_string_pretty(&value).unwrap());
+        assert!(!text.chars().any(|letter| letter != '\n' && is_active(letter)), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

@@ -4,8 +4,8 @@
 //! time, whose samples are of very different weight, it is nanoseconds, of events their number. The time of threads that were outside of managed
 //! code has a leaf of its own, `[external: native code or waiting]`. Threads of one
 //! name in processes of one name are one, so that two recordings can be compared. A process without name is shown as
-//! `[pid 12]`, a thread without name as `[tid 12]`. Lines are sorted frame by frame. In names, `;` is written `\x3b` and
-//! control characters as `\n` or `\u{1b}`. If something was lost, the first line is a comment that says what.
+//! `[pid 12]`, a thread without name as `[tid 12]`. Lines are sorted frame by frame. In names, `;` is written `\x3b`, a `#` at the
+//! beginning `\x23`, and control characters as `\n` or `\u{1b}`. If something was lost, the first line is a comment that says what.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,8 +52,8 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         let row = &tree.nodes[node.index()];
         path.push_str(&label(row.place));
         let number = match quantity {
-            Quantity::CpuTime => row.own.samples,
-            Quantity::ThreadTime | Quantity::Events => row.own.amount,
+            Quantity::CpuTime | Quantity::Events => row.own.samples,
+            Quantity::ThreadTime => row.own.amount,
         };
         if number > 0 {
             writeln!(out, "{path} {number}")?;
@@ -97,5 +97,10 @@ impl Roots {
 }
 
 fn named_or(name: &str, otherwise: impl FnOnce() -> String) -> Cow<'_, str> {
-    if name.is_empty() { Cow::Owned(otherwise()) } else { folded_name(name) }
+    match folded_name(name) {
+        name if name.is_empty() => Cow::Owned(otherwise()),
+        // A line that begins with it is a comment.
+        name if name.starts_with('#') => Cow::Owned(name.replacen('#', r"\x23", 1)),
+        name => name,
+    }
 }

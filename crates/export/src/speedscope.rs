@@ -80,7 +80,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         name: format!(
             "{}, {} ({})",
             visible(&profile.recording.target),
-            profile.recording.measure.quantity().name(),
+            visible(&profile.recording.measure.title()),
             visible(&LossSummary::of(profile).line())
         ),
         shared: Shared {

@@ -185,9 +185,14 @@ fn sampled() -> impl Strategy<Value = Sampled> {
 fn profile() -> impl Strategy<Value = Profile> {
     let function =
         ("\\PC{0,6}[\n;\u{1b}\" ]?\\PC{0,3}", 0..KINDS.len()).prop_map(|(name, kind)| Function { name, kind });
-    let all = (prop::bool::ANY, prop::collection::vec(function, 12), prop::collection::vec(sampled(), 0..40));
-    all.prop_map(|(cpu, functions, samples)| {
-        let mut sketch = if cpu { Sketch::new("random") } else { Sketch::thread_time("random") };
+    let quantity = prop::sample::select(&[Quantity::CpuTime, Quantity::ThreadTime, Quantity::Events]);
+    let all = (quantity, prop::collection::vec(function, 12), prop::collection::vec(sampled(), 0..40));
+    all.prop_map(|(quantity, functions, samples)| {
+        let mut sketch = match quantity {
+            Quantity::CpuTime => Sketch::new("random"),
+            Quantity::ThreadTime => Sketch::thread_time("random"),
+            Quantity::Events => Sketch::events("random", "some"),
+        };
         let process = sketch.process(10, "p");
         let threads = [10, 11, 12].map(|tid| sketch.thread(process, tid, if tid == 12 { "" } else { "same;name" }));
         let module = Some(sketch.module("m", None));
@@ -206,7 +211,8 @@ fn profile() -> impl Strategy<Value = Profile> {
             .collect();
         for sample in samples {
             let path: Vec<_> = sample.path.iter().map(|&function| frames[function]).collect();
-            sketch.sample_in(sample.state, threads[sample.thread], &path, sample.end, sample.weight);
+            let weight = if quantity == Quantity::Events { 1 } else { sample.weight };
+            sketch.sample_in(sample.state, threads[sample.thread], &path, sample.end, weight);
         }
         sketch.finish()
     })

@@ -4,7 +4,7 @@
 //!
 //! Records a program that allocates a million large arrays, with an event and a stack for each, and reads that trace in turns:
 //! this crate's decoder, the same with events put in the order of time, TraceEvent's event loop, and TraceEvent's conversion to
-//! a TraceLog. The same for a varied program with the runtime's own samples, which `strata convert` makes folded stacks of. Then
+//! a TraceLog. `strata convert` makes folded stacks of its allocations, and of the runtime's own samples of a varied program. Then
 //! `strata info` reads a file of 500 MB and, from a pipe and with little memory, 5 GiB.
 
 use std::error::Error;
@@ -36,13 +36,15 @@ fn main() -> Outcome<()> {
     let scratch = Scratch::new()?;
     eprintln!("bench: recording a program that allocates, which takes a minute or two");
     let trace = record(&scratch, "Happens", &["allocations", ARRAYS], "Microsoft-Windows-DotNETRuntime:0x1:5")?;
-    beside(&trace, rounds.parse()?, &scratch)?;
+    let (strata, rounds) = (Path::new(strata), rounds.parse()?);
+    beside(&trace, rounds, &scratch)?;
+    folding(strata, &trace, &["--name", "GCAllocationTick"], rounds, &scratch)?;
     fs::remove_file(trace)?;
     eprintln!("bench: recording a varied program with the runtime's own samples, which takes a minute");
     let trace = record(&scratch, "Varied", &["60"], SAMPLES)?;
-    folding(Path::new(strata), &trace, rounds.parse()?, &scratch)?;
+    folding(strata, &trace, &[], rounds, &scratch)?;
     fs::remove_file(trace)?;
-    large(Path::new(strata), &scratch)
+    large(strata, &scratch)
 }
 
 fn record(scratch: &Scratch, program: &str, arguments: &[&str], providers: &str) -> Outcome<PathBuf> {
@@ -53,14 +55,15 @@ fn record(scratch: &Scratch, program: &str, arguments: &[&str], providers: &str)
     Ok(scratch.0.join("trace.nettrace"))
 }
 
-/// From a file with samples to folded stacks, beside the conversion that comes before them there.
-fn folding(strata: &Path, trace: &Path, rounds: usize, scratch: &Scratch) -> Outcome<()> {
+/// From a file to folded stacks of its samples, or of the events that are chosen, beside the conversion that comes before them
+/// there.
+fn folding(strata: &Path, trace: &Path, chosen: &[&str], rounds: usize, scratch: &Scratch) -> Outcome<()> {
     let folded = scratch.0.join("trace.folded");
     let [mut ours, mut trace_log] = [const { Vec::new() }; 2];
     for _ in 0..rounds {
         let start = Instant::now();
         let mut convert = Command::new(strata);
-        convert.arg("convert").arg(trace).arg("-o").arg(&folded).stderr(Stdio::null());
+        convert.arg("convert").arg(trace).args(chosen).arg("-o").arg(&folded).stderr(Stdio::null());
         if !convert.status()?.success() {
             return Err("strata convert failed".into());
         }
@@ -69,7 +72,8 @@ fn folding(strata: &Path, trace: &Path, rounds: usize, scratch: &Scratch) -> Out
     }
     let [ours, trace_log] = [ours, trace_log].map(median);
     let megabytes = fs::metadata(trace)?.len() as f64 / 1e6;
-    println!("{megabytes:.0} MB with samples; medians of {rounds} rounds in turns");
+    let what = if chosen.is_empty() { "samples".to_owned() } else { chosen.join(" ") };
+    println!("{megabytes:.0} MB, {what}; medians of {rounds} rounds in turns");
     println!("{:<44} {:>8.1}", "strata: file to folded stacks, names included", ours * 1e3);
     println!("{:<44} {:>8.1}", "TraceEvent: conversion to TraceLog alone", trace_log * 1e3);
     Ok(())

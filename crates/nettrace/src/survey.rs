@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Event, Item};
 use crate::metadata::Metadata;
-use crate::runtime::{Known, RuntimeEvent, RuntimeVersion};
+use crate::runtime::{Known, RUNDOWN_PROVIDER, RuntimeEvent, RuntimeVersion};
 
 /// Threads counted one by one. A process rarely has thousands; a hostile stream has one for each event.
 const MAX_THREADS: usize = 100_000;
@@ -29,6 +29,7 @@ pub struct Survey {
     last_thread: Option<(u64, u64)>,
     /// Events of threads beyond [`MAX_THREADS`].
     of_other_threads: u64,
+    times: Times,
 }
 
 /// What the runtime and the process say about themselves; all texts as the stream has them.
@@ -44,6 +45,22 @@ pub struct About {
     pub operating_system: Option<String>,
     /// Architecture, such as `x64`.
     pub architecture: Option<String>,
+}
+
+/// When there were events, ticks: the earliest and the latest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// Of all that are not of the rundown.
+    pub events: Option<(u64, u64)>,
+    /// Of the rundown, the runtime's list of its code when a session is stopped: nothing of it happened at its time.
+    pub rundown: Option<(u64, u64)>,
+}
+
+impl Times {
+    fn take(&mut self, time: u64, is_rundown: bool) {
+        let span = if is_rundown { &mut self.rundown } else { &mut self.events };
+        *span = Some(span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
+    }
 }
 
 /// Events of one kind: of one provider, id and name, whatever their version.
@@ -83,6 +100,7 @@ impl Survey {
             kind.events = kind.events.saturating_add(1);
             kind.with_stack = kind.with_stack.saturating_add(u64::from(event.stack.is_some()));
             kind.payload_bytes = kind.payload_bytes.saturating_add(event.payload.len() as u64);
+            self.times.take(event.header.time, *kind.provider == *RUNDOWN_PROVIDER);
         }
         match &mut self.last_thread {
             Some((thread, count)) if *thread == event.header.thread => *count = count.saturating_add(1),
@@ -143,6 +161,11 @@ impl Survey {
     /// The kinds of events that came, in the order in which the first of each came.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
+    }
+
+    /// When there were events, those of the rundown apart.
+    pub fn times(&self) -> Times {
+        self.times
     }
 
     /// How many events each thread has, by the thread's id in the traced process: of the first 100,000 threads, for the

@@ -79,14 +79,16 @@ impl TraceInfo {
         scaled.checked_div(i128::from(self.ticks_per_second)).unwrap_or(0)
     }
 
-    /// A time of this stream as nanoseconds of its own clock (on Linux: of `CLOCK_MONOTONIC`), saturating.
+    /// A time of this stream as nanoseconds of its own clock (on Linux: of `CLOCK_MONOTONIC`), saturating. From that of the
+    /// trace's start it is as far as [`TraceInfo::since_start_ns`] says, whatever the clock counts.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         if self.ticks_per_second == 1_000_000_000 {
             return ticks;
         }
-        let nanoseconds =
-            u128::from(ticks).saturating_mul(1_000_000_000).checked_div(u128::from(self.ticks_per_second));
-        nanoseconds.and_then(|value| u64::try_from(value).ok()).unwrap_or(u64::MAX)
+        let start = i128::from(self.sync_ticks).saturating_mul(1_000_000_000);
+        let start = start.checked_div(i128::from(self.ticks_per_second)).unwrap_or(i128::MAX);
+        let nanoseconds = start.saturating_add(self.since_start_ns(ticks));
+        u64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { 0 } else { u64::MAX })
     }
 }
 
@@ -125,9 +127,11 @@ pub struct UtcTime {
 }
 
 impl UtcTime {
-    /// Milliseconds since 1970-01-01T00:00:00Z, or `None` when the month or day is not one.
+    /// Milliseconds since 1970-01-01T00:00:00Z, or `None` when there is no such time (30 February, 24 o'clock) or the year is
+    /// none that Windows' `SYSTEMTIME`, whose form it has, can mean (1601 to 30827).
     pub fn unix_milliseconds(&self) -> Option<i64> {
-        if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) {
+        let is_time = self.hour < 24 && self.minute < 60 && self.second < 60 && self.millisecond < 1000;
+        if !(1601..=30827).contains(&self.year) || !(1..=self.days_of_month()).contains(&self.day) || !is_time {
             return None;
         }
         // Years counted from March, so that the leap day is the last day of its year.
@@ -142,6 +146,18 @@ impl UtcTime {
         let minutes = hours.checked_mul(60)?.checked_add(i64::from(self.minute))?;
         let seconds = minutes.checked_mul(60)?.checked_add(i64::from(self.second))?;
         seconds.checked_mul(1000)?.checked_add(i64::from(self.millisecond))
+    }
+
+    /// 0 for what is no month.
+    fn days_of_month(&self) -> u16 {
+        let is_leap = self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
+        match self.month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if is_leap => 29,
+            2 => 28,
+            _ => 0,
+        }
     }
 }
 
@@ -167,7 +183,18 @@ mod tests {
             (time(1969, 12, 31, 23, 59, 59, 999), Some(-1)),
             (time(2026, 0, 3, 1, 2, 3, 4), None),
             (time(2026, 13, 3, 1, 2, 3, 4), None),
-            (time(0, 1, 1, 0, 0, 0, 0), Some(-62_167_219_200_000)),
+            (time(1601, 1, 1, 0, 0, 0, 0), Some(-11_644_473_600_000)),
+            (time(0, 1, 1, 0, 0, 0, 0), None),
+            (time(30_828, 1, 1, 0, 0, 0, 0), None),
+            (time(2024, 2, 29, 0, 0, 0, 0), Some(1_709_164_800_000)),
+            (time(2026, 2, 29, 0, 0, 0, 0), None),
+            (time(2100, 2, 29, 0, 0, 0, 0), None),
+            (time(2026, 4, 31, 0, 0, 0, 0), None),
+            (time(2026, 7, 0, 0, 0, 0, 0), None),
+            (time(2026, 7, 3, 24, 0, 0, 0), None),
+            (time(2026, 7, 3, 0, 60, 0, 0), None),
+            (time(2026, 7, 3, 0, 0, 60, 0), None),
+            (time(2026, 7, 3, 0, 0, 0, 1000), None),
         ];
         for (time, expected) in cases {
             assert_eq!(time.unix_milliseconds(), expected, "{time:?}");

@@ -100,6 +100,8 @@ pub enum Gap {
         /// Why.
         reason: &'static str,
     },
+    /// A trace does not tell what its collector lost.
+    LossUntold,
     /// A trace does not tell how far its samples are apart.
     SamplingPeriod {
         /// What was taken for it, nanoseconds.
@@ -149,6 +151,7 @@ impl fmt::Display for Gap {
                 write!(f, "no names from {shown}{more}: {reason}")
             }
             Gap::NotUsed { events, what, reason } => write!(f, "{events} {what} are not used: {reason}"),
+            Gap::LossUntold => f.write_str("whether its collector lost anything is not told by the trace"),
             Gap::SamplingPeriod { assumed_ns } => write!(
                 f,
                 "the trace does not tell how far its samples are apart: {} ms is taken for it, so times may be wrong, shares are not",

@@ -19,7 +19,7 @@ pub enum Measure {
         /// Time that usually lies between two samples of a thread (the median), nanoseconds; none where no thread has two.
         usual_gap_ns: Option<u64>,
     },
-    /// Events: a sample is one event that the traced program told of.
+    /// Events: a sample is one event that the traced program told of, and weighs one.
     Events {
         /// Which ones, in words.
         what: String,
@@ -39,6 +39,14 @@ impl Measure {
             Self::CpuTime { .. } => Quantity::CpuTime,
             Self::ThreadTime { .. } => Quantity::ThreadTime,
             Self::Events { .. } => Quantity::Events,
+        }
+    }
+
+    /// What is measured in a title: the quantity, and of events which.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Events { what } => format!("events: {what}"),
+            other => other.quantity().name().to_owned(),
         }
     }
 
@@ -90,11 +98,20 @@ impl Quantity {
         }
     }
 
-    /// What one sample of it is called.
-    pub const fn sample(self) -> &'static str {
+    /// What one sample of it is called, and what several are.
+    pub const fn samples(self) -> [&'static str; 2] {
         match self {
-            Self::CpuTime | Self::ThreadTime => "sample",
-            Self::Events => "event",
+            Self::CpuTime | Self::ThreadTime => ["sample", "samples"],
+            Self::Events => ["event", "events"],
+        }
+    }
+
+    /// All that a report shows of it.
+    pub const fn these(self) -> &'static str {
+        match self {
+            Self::CpuTime => "this CPU time",
+            Self::ThreadTime => "this thread time",
+            Self::Events => "these events",
         }
     }
 

@@ -15,7 +15,8 @@ pub struct Part {
 
 impl Profile {
     /// Keeps this part. A sample of thread time stands for the time up to its moment, so that it is kept for as much of that as
-    /// lies in the part; other samples are kept where their moment does. What was lost is not known by time, and stays.
+    /// lies in the part; other samples are kept where their moment does. What was lost is not known by time, and stays, as do
+    /// functions and stacks that no sample is left of.
     #[must_use]
     pub fn part(mut self, part: &Part) -> Self {
         if *part == Part::default() {

@@ -3,7 +3,7 @@
 use crate::{Width, text};
 use serde::Serialize;
 use std::io::{self, Write};
-use strata_digest::LossSummary;
+use strata_digest::{LossSummary, visible_json};
 use strata_profile::{Measure, Profile};
 
 /// The value of the field `schema`: changes when a field changes its meaning or goes away.
@@ -69,9 +69,9 @@ impl<'p, R: Report> Document<'p, R> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_json(&self, mut out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut out, self)?;
-        out.write_all(b"\n")
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let json = visible_json(serde_json::to_string_pretty(self)?);
+        writeln!(out, "{json}")
     }
 
     /// The report as text, ended by a paragraph on what was lost; before it stands which events it is about, if it is.

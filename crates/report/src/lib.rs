@@ -1,8 +1,8 @@
 //! Profiles as tables and trees: text for people and JSON for programs, from the same values.
 //!
 //! Each report is a plain value made from a [`strata_profile::Profile`]; [`Document`] puts it beside what was recorded
-//! and what was lost. Percentages are of the time of the samples that the report shows, CPU time or thread time as the profile measures,, and absent when that is
-//! zero. Text has no colour, keeps to a given [`Width`] where there is one, and shows control characters in names as escapes; JSON has the
+//! and what was lost. Percentages are of all that the report shows, CPU time, thread time or events as the profile measures, and
+//! absent when that is zero. Text has no colour, keeps to a given [`Width`] where there is one, and shows control characters in names as escapes; JSON has the
 //! names as they are.
 
 #![forbid(unsafe_code)]

@@ -42,17 +42,18 @@ impl Report for Losses {
             out.push_str("\nNo samples: there are no stacks and frames to judge.\n");
             return out;
         }
-        section(&mut out, "stacks, by how they end", loss.whole_stacks, &loss.stacks_by_end);
-        section(&mut out, "frames, by how they were found", loss.named_frames, &loss.frames_by_found);
-        section(&mut out, "frames, by how they were named", loss.named_frames, &loss.frames_by_named);
+        section(&mut out, "stacks, by how they end", &loss.stacks_by_end);
+        section(&mut out, "frames, by how they were found", &loss.frames_by_found);
+        section(&mut out, "frames, by how they were named", &loss.frames_by_named);
         out
     }
 }
 
-fn section(out: &mut String, title: &str, whole: Share, rows: &[Counted]) {
+fn section(out: &mut String, title: &str, rows: &[Counted]) {
+    let whole = rows.iter().map(|row| row.count).sum();
     let _ = writeln!(out, "\n{:>12}      %    {title}", "count");
     for row in rows {
-        let percent = text::percent_column(Share { part: row.count, whole: whole.whole }.percent());
+        let percent = text::percent_column(Share { part: row.count, whole }.percent());
         let _ = writeln!(out, "{:>12}  {percent}  {}", row.count, row.label);
     }
     if rows.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::{Cost, Width};
 use strata_digest::{identified, visible};
-use strata_profile::{Quantity, Unit};
+use strata_profile::Unit;
 
 /// A percentage as a column of seven, the decimal points below each other.
 pub(crate) fn percent_column(percent: Option<f64>) -> String {
@@ -20,19 +20,11 @@ pub(crate) fn ms(ns: u64) -> String {
 
 /// `17 samples, 18.50 ms of CPU time`, or of what else is measured; `17 events`.
 pub(crate) fn sum(cost: Cost) -> String {
-    let samples = counted(cost.samples, cost.quantity.sample());
+    let [sample, samples] = cost.quantity.samples();
+    let samples = format!("{} {}", cost.samples, if cost.samples == 1 { sample } else { samples });
     match cost.quantity.unit() {
         Unit::Nanoseconds => format!("{samples}, {} ms of {}", ms(cost.amount), cost.quantity.name()),
         Unit::Events => samples,
-    }
-}
-
-/// What percentages are of.
-pub(crate) const fn percent_is_of(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::CpuTime => "percent is of this CPU time",
-        Quantity::ThreadTime => "percent is of this thread time",
-        Quantity::Events => "percent is of these events",
     }
 }
 

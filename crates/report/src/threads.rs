@@ -1,4 +1,4 @@
-//! `threads`: time by thread.
+//! `threads`: what each thread cost.
 
 use crate::names::{self, Spelling};
 use crate::{Cost, Report, Whole, Width, text};
@@ -132,11 +132,14 @@ impl Report for Threads<'_> {
             Some(_) => identified(row.thread, "tid", row.tid),
             None => row.label(),
         };
+        let [_, samples] = self.all.quantity.samples();
         let mut sentence = match self.all.samples {
-            0 => format!("No {}s", self.all.quantity.sample()),
+            0 => format!("No {samples}"),
             _ => text::sum(self.all),
         };
-        let _ = write!(sentence, " on {}", text::counted(self.threads.len() as u64, "thread"));
+        let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
+        let threads = if busy.is_empty() { idle.len() } else { busy.len() };
+        let _ = write!(sentence, " on {}", text::counted(threads as u64, "thread"));
         if let Some(row) = one_process {
             let _ = write!(sentence, " of {}", identified(row.process, "pid", row.pid));
         }
@@ -148,10 +151,8 @@ impl Report for Threads<'_> {
                 Quantity::ThreadTime => format!("{:>12} {:>12} {:>12} ", "time ms", "managed ms", "external ms"),
                 Quantity::Events => String::new(),
             };
-            let samples = format!("{}s", self.all.quantity.sample());
             let _ = writeln!(out, "\n{percent:>6}  {times}{samples:>9}  whole %  thread");
         }
-        let (busy, idle): (Vec<_>, Vec<_>) = self.threads.iter().partition(|row| row.cost.samples > 0);
         for row in busy {
             let times = row.times();
             let _ = writeln!(
@@ -166,7 +167,7 @@ impl Report for Threads<'_> {
         if !idle.is_empty() {
             out.push('\n');
             let labels: Vec<_> = idle.iter().map(|row| label(row)).collect();
-            let sentence = format!("Without {}s: {}.", self.all.quantity.sample(), labels.join(", "));
+            let sentence = format!("Without {samples}: {}.", labels.join(", "));
             text::wrap(&mut out, &sentence, width.of_paragraphs());
         }
         out

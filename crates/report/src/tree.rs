@@ -73,14 +73,14 @@ pub struct Tree<'p> {
     pub all: Cost,
     /// What the roots are.
     pub roots: Calls,
-    /// Rows with a smaller share of the time, in percent, are pruned.
+    /// Rows with a smaller share of the whole, in percent, are pruned.
     pub least_percent: f64,
     /// The rows.
     pub rows: Vec<CallRow<'p>>,
 }
 
 impl<'p> Tree<'p> {
-    /// Builds the tree; rows with less than `least_percent` of the time become one `pruned` row for each caller.
+    /// Builds the tree; rows with less than `least_percent` of the whole become one `pruned` row for each caller.
     pub fn of(profile: &'p Profile, roots: Calls, least_percent: f64) -> Self {
         let groups = Groups::over_tiers(profile);
         let calls = CallTree::new(profile, &groups, |thread| match roots {

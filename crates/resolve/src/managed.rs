@@ -8,6 +8,7 @@ mod modules;
 mod tests;
 
 pub use method_name::display as method_display_name;
+pub(crate) use method_name::is_il_stub;
 pub(crate) use modules::ModuleFile;
 
 use crate::code_map::CodeMap;
@@ -298,9 +299,7 @@ fn home_of(event: &MethodEvent<'_>) -> Home {
 }
 
 fn kind_of(event: &MethodEvent<'_>, namespace: &str, name: &str) -> CodeKind {
-    if event.flags.is_jit_helper()
-        || event.flags.is_dynamic() && namespace == "dynamicClass" && name.starts_with("IL_STUB")
-    {
+    if event.flags.is_jit_helper() || event.flags.is_dynamic() && is_il_stub(namespace, name) {
         return CodeKind::Stub;
     }
     use strata_nettrace::runtime::Tier as Told;

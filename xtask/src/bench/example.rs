@@ -17,7 +17,7 @@ struct Example {
     /// Targets and workloads that it uses.
     needs: &'static [&'static str],
     /// Rounds unless others are asked for.
-    rounds: u32,
+    usual_rounds: u32,
 }
 
 /// How fast images are read.
@@ -27,9 +27,9 @@ pub(super) fn images(layout: &Layout, words: &[String]) -> Result<()> {
         package: "strata-clrimage",
         program: "images",
         needs: &["net8", "net9", "Varied", "Prepares", "Oracle", "Reading"],
-        rounds: 7,
+        usual_rounds: 7,
     };
-    images.run(layout, words, None)
+    images.run(layout, images.rounds(words)?, None)
 }
 
 /// How fast traces are read.
@@ -39,20 +39,25 @@ pub(super) fn nettrace(layout: &Layout, words: &[String]) -> Result<()> {
         package: "strata-nettrace",
         program: "beside_traceevent",
         needs: &["net8", "Happens", "Varied", "Reading", "Stacks"],
-        rounds: 5,
+        usual_rounds: 5,
     };
+    let rounds = nettrace.rounds(words)?;
     let strata = demo::build_strata(layout)?;
-    nettrace.run(layout, words, Some(&strata))
+    nettrace.run(layout, rounds, Some(&strata))
 }
 
 impl Example {
-    /// Runs it with `first`, where there is one, and the number of rounds.
-    fn run(&self, layout: &Layout, words: &[String], first: Option<&Path>) -> Result<()> {
-        let rounds = match words {
-            [] => self.rounds,
-            [option, number] if option == "--rounds" => number.parse().context("--rounds")?,
+    /// How many rounds are asked for.
+    fn rounds(&self, words: &[String]) -> Result<u32> {
+        match words {
+            [] => Ok(self.usual_rounds),
+            [option, number] if option == "--rounds" => number.parse().context("--rounds"),
             _ => bail!("`bench {}` takes `--rounds N` and nothing else", self.name),
-        };
+        }
+    }
+
+    /// Runs it with `first`, where there is one, and the number of rounds.
+    fn run(&self, layout: &Layout, rounds: u32, first: Option<&Path>) -> Result<()> {
         for name in self.needs {
             targets::ensure_named(layout, name)?;
         }

@@ -49,7 +49,7 @@ fn has_weight(profile: &Profile, format: Format, arguments: &ConvertArguments) -
         return Ok(());
     }
     Err(Failure::nothing_to_show(
-        format_args!("no thread of {} has two samples, so that no time lies between any", arguments.input.shown()),
-        "strata report shows the samples there are",
+        format_args!("no time lies before any of the samples of {} that are asked for", arguments.input.shown()),
+        "the first sample of a thread has none; strata report shows the samples there are",
     ))
 }

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::output::{self, Unwritten};
 use crate::say::{say, typed};
 use crate::status;
-use crate::trace::{self, Flow, Kept, Selection, Whole};
+use crate::trace::{self, Flow, Kept, Scope, Selection, Whole};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use strata_nettrace::order::TimeOrder;
@@ -49,7 +49,8 @@ impl Target {
         let writer = Writer::new(trace).map_err(|error| {
             Failure::bad_arguments(
                 format_args!("{}: {error}", trace::called(&arguments.input.file)),
-                "strata info, strata events, strata report and the other formats of strata convert read it as it is",
+                "only parts of traces of one runtime (version 4) can be written as .nettrace; of this one strata convert writes a \
+                 part in its other formats (-o part.json.gz --from 1s --to 2s), and strata report and strata events show one",
             )
         })?;
         Ok(Self { writer, too_long: None, too_long_count: 0 })
@@ -75,7 +76,7 @@ impl<'a> Cut<'a> {
             arguments,
             out,
             failed: None,
-            selection: Selection::new(&arguments.wanted),
+            selection: Selection::new(&arguments.wanted, Scope::All),
             order: TimeOrder::new(),
             target: None,
         }
@@ -132,6 +133,7 @@ impl<'a> Cut<'a> {
             let places = format!("{hidden_gaps} of the places where events were lost do not show in what is written");
             trace::warn(path, &places);
         }
+        selection.warn_of_missing(path);
         selection.judge(path)?;
         let (size, found) = (status::bytes(bytes), selection.found());
         let mut line = format!("wrote {} ({size}): {events} of {} events", typed(&arguments.output), found.events);

@@ -5,15 +5,16 @@ use std::io::{self, Write};
 use strata_digest::visible;
 
 /// The names of the columns. Only traces of whole machines tell the process of an event.
-pub(super) fn header(out: &mut dyn Write, stacks: Stacks) -> io::Result<()> {
-    let stack = if stacks == Stacks::Shown { ",stack" } else { "" };
+pub(super) fn header(out: &mut dyn Write, stacks: &Stacks<'_>) -> io::Result<()> {
+    let stack = if matches!(stacks, Stacks::Hidden) { "" } else { ",stack" };
     write!(out, "time_ns,process,thread,provider,event,id,version,fields,payload_problem,payload{stack}\r\n")
 }
 
 /// One event; its fields are a JSON object, its payload hexadecimal digits where the fields are not all of it, its stack addresses with spaces between.
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
-    let Told { event, time_ns, stacks } = told;
-    let (metadata, misfit) = (event.metadata, json::misfit(event));
+    let Told { event, time_ns, stack } = told;
+    let metadata = event.metadata;
+    let (fields, misfit) = json::fields(event).map_err(io::Error::from)?;
     write!(
         out,
         "{time_ns},{},{},{},{},{},{},{},{},{}",
@@ -23,13 +24,12 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> 
         quoted(&visible(&metadata.display_name())),
         metadata.event_id,
         event.version(),
-        quoted(&json::fields(event).map_err(io::Error::from)?),
-        misfit.map_or("", |(problem, _)| problem),
+        quoted(&fields),
+        misfit.as_ref().map_or("", |misfit| misfit.problem),
         misfit.map(|_| json::hexadecimal(event.payload)).unwrap_or_default(),
     )?;
-    if *stacks == Stacks::Shown {
-        let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
-        let addresses: Vec<String> = addresses.map(|address| address.to_string()).collect();
+    if let Some(stack) = stack {
+        let addresses: Vec<String> = stack.iter().map(|frame| frame.address.to_string()).collect();
         write!(out, ",{}", addresses.join(" "))?;
     }
     write!(out, "\r\n")

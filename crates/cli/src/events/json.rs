@@ -1,38 +1,23 @@
 //! Events as JSON, one object a line.
 
-use super::{Stacks, Told};
+use super::{Frame, Told};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use std::cell::RefCell;
 use std::io::{self, Write};
-use strata_digest::is_active;
+use strata_digest::visible_json;
 use strata_nettrace::{Event, FieldsOfPayload, Fit, Label, Labels, Value};
 
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
-    Line(told).serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Inert)).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+    let json = serde_json::to_string(&Line(told)).map_err(io::Error::from)?;
+    writeln!(out, "{}", visible_json(json))
 }
 
-/// The fields of an event as a JSON object.
-pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<String> {
-    let mut text = Vec::new();
-    OfFields(event.fields()).serialize(&mut serde_json::Serializer::with_formatter(&mut text, Inert))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Escapes what JSON may leave as it is and a terminal would obey.
-struct Inert;
-
-impl serde_json::ser::Formatter for Inert {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut plain = fragment;
-        while let Some((at, letter)) = plain.char_indices().find(|(_, letter)| is_active(*letter)) {
-            let (before, after) = plain.split_at(at);
-            out.write_all(before.as_bytes())?;
-            write!(out, "\\u{:04x}", u32::from(letter))?;
-            plain = &after[letter.len_utf8()..];
-        }
-        out.write_all(plain.as_bytes())
-    }
+/// The fields of an event as a JSON object, and how its payload differs from its description.
+pub(super) fn fields(event: &Event<'_>) -> serde_json::Result<(String, Option<Misfit>)> {
+    let fields = OfFields::new(event);
+    let json = visible_json(serde_json::to_string(&fields)?);
+    Ok((json, fields.misfit()))
 }
 
 /// Bytes as hexadecimal digits.
@@ -40,21 +25,18 @@ pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How a payload differs from its description, or `None`.
-pub(super) fn misfit(event: &Event<'_>) -> Option<(&'static str, Option<usize>)> {
-    match event.fields().fit() {
-        Fit::Whole => None,
-        Fit::Longer { at } => Some(("longer than described", Some(at))),
-        Fit::Short { at } => Some(("shorter than described", Some(at))),
-        Fit::Opaque => Some(("not described", None)),
-    }
+/// How a payload differs from its description.
+pub(super) struct Misfit {
+    pub(super) problem: &'static str,
+    /// Byte of the payload from which on.
+    pub(super) at: Option<usize>,
 }
 
 struct Line<'a>(&'a Told<'a, 'a>);
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Told { event, time_ns, stacks } = self.0;
+        let Told { event, time_ns, stack } = self.0;
         let (header, metadata) = (event.header, event.metadata);
         let mut line = serializer.serialize_map(None)?;
         line.serialize_entry("time_ns", time_ns)?;
@@ -84,18 +66,38 @@ impl Serialize for Line<'_> {
         if !event.labels().is_empty() {
             line.serialize_entry("labels", &OfLabels(event.labels()))?;
         }
-        line.serialize_entry("fields", &OfFields(event.fields()))?;
-        if let Some((problem, at)) = misfit(event) {
+        let fields = OfFields::new(event);
+        line.serialize_entry("fields", &fields)?;
+        if let Some(Misfit { problem, at }) = fields.misfit() {
             line.serialize_entry("payload_problem", problem)?;
             line.serialize_entry("payload_problem_at", &at)?;
             line.serialize_entry("payload", &hexadecimal(event.payload))?;
         }
-        if *stacks == Stacks::Shown {
-            let stack: Vec<String> =
-                event.stack.iter().flat_map(|stack| stack.addresses()).map(|address| address.to_string()).collect();
-            line.serialize_entry("stack", &stack)?;
+        if let Some(stack) = stack {
+            line.serialize_entry("stack", &OfStack(stack))?;
         }
         line.end()
+    }
+}
+
+/// Frames, leaf first.
+struct OfStack<'a>(&'a [Frame]);
+
+impl Serialize for OfStack<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            address: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            function: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            module: Option<&'a str>,
+        }
+        serializer.collect_seq(self.0.iter().map(|Frame { address, name }| Shown {
+            address: address.to_string(),
+            function: name.as_ref().map(|name| &*name.function),
+            module: name.as_ref().and_then(|name| name.module.as_deref()),
+        }))
     }
 }
 
@@ -118,13 +120,30 @@ impl Serialize for OfLabels<'_> {
     }
 }
 
-/// Fields are read as they are written.
-struct OfFields<'a>(FieldsOfPayload<'a>);
+/// Fields are read as they are written, and only then: what is read once tells whether it fits.
+struct OfFields<'a>(RefCell<FieldsOfPayload<'a>>);
+
+impl<'a> OfFields<'a> {
+    fn new(event: &Event<'a>) -> Self {
+        Self(RefCell::new(event.fields()))
+    }
+
+    /// Reads what was not written, which is nothing when all was.
+    fn misfit(self) -> Option<Misfit> {
+        let (problem, at) = match self.0.into_inner().fit() {
+            Fit::Whole => return None,
+            Fit::Longer { at } => ("longer than described", Some(at)),
+            Fit::Short { at } => ("shorter than described", Some(at)),
+            Fit::Opaque => ("not described", None),
+        };
+        Some(Misfit { problem, at })
+    }
+}
 
 impl Serialize for OfFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.clone() {
+        for (name, value) in self.0.borrow_mut().by_ref() {
             map.serialize_entry(name, &OfValue(value))?;
         }
         map.end()

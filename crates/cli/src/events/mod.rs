@@ -2,29 +2,29 @@
 
 mod csv;
 mod json;
+mod stacks;
 mod text;
 
 use crate::args::EventsArguments;
 use crate::failure::{Failure, to_stdout};
-use crate::trace::{self, Flow, Kept, Selection};
+use crate::load::symbols;
+use crate::trace::{self, Flow, Kept, Scope, Selection};
+use crate::width::width;
+use stacks::{Frame, Stacks};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use strata_nettrace::order::TimeOrder;
 use strata_nettrace::{Event, Item, TraceInfo};
+use strata_report::Width;
+use strata_resolve::files::HostFiles;
+use strata_resolve::nettrace::ImageFiles;
 
 /// How events are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    Text,
+    Text(Width),
     Json,
     Csv,
-}
-
-/// Whether the addresses of an event's stack are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stacks {
-    Shown,
-    Hidden,
 }
 
 /// An event as it is written.
@@ -32,17 +32,24 @@ struct Told<'a, 'e> {
     event: &'a Event<'e>,
     /// Nanoseconds since the trace began; below zero for what came before.
     time_ns: i128,
-    stacks: Stacks,
+    /// Its stack, where that is wanted.
+    stack: Option<Vec<Frame>>,
 }
 
 pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {
-    let path = &arguments.file;
+    let path = &arguments.input.file;
     Selection::check(&arguments.wanted)?;
-    let mut selection = Selection::new(&arguments.wanted);
+    let host = HostFiles::default();
+    let candidates = symbols::candidates(&arguments.input.symbols)?;
+    let stacks = match arguments.stacks {
+        true => Stacks::shown(&arguments.input, &ImageFiles { files: &host, candidates })?,
+        false => Stacks::Hidden,
+    };
+    let mut selection = Selection::new(&arguments.wanted, Scope::All);
     let mut read = Ok(None);
     let mut counts = None;
     let written = to_stdout(|out| {
-        let mut writer = Writer::begin(arguments, out)?;
+        let mut writer = Writer::begin(arguments, stacks, out)?;
         let mut order = TimeOrder::new();
         read = trace::read_until(path, |item| {
             let kept = selection.take(&item);
@@ -64,6 +71,7 @@ pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {
     if let Some(whole) = read? {
         whole.warn(path);
         counts.into_iter().for_each(|counts| trace::warn_of_order(path, counts));
+        selection.warn_of_missing(path);
         selection.judge(path)?;
     }
     Ok(written)
@@ -73,7 +81,7 @@ pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {
 struct Writer<'w> {
     out: &'w mut dyn Write,
     form: Form,
-    stacks: Stacks,
+    stacks: Stacks<'w>,
     /// Events that may still be written.
     left: u64,
     trace: Option<TraceInfo>,
@@ -81,15 +89,14 @@ struct Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    fn begin(arguments: &EventsArguments, out: &'w mut dyn Write) -> io::Result<Self> {
+    fn begin(arguments: &EventsArguments, stacks: Stacks<'w>, out: &'w mut dyn Write) -> io::Result<Self> {
         let form = match (arguments.json, arguments.csv) {
             (true, _) => Form::Json,
             (_, true) => Form::Csv,
-            _ => Form::Text,
+            _ => Form::Text(width(arguments.width)),
         };
-        let stacks = if arguments.stacks { Stacks::Shown } else { Stacks::Hidden };
         if form == Form::Csv {
-            csv::header(out, stacks)?;
+            csv::header(out, &stacks)?;
         }
         Ok(Self { out, form, stacks, left: arguments.limit.unwrap_or(u64::MAX), trace: None, failed: None })
     }
@@ -98,9 +105,10 @@ impl<'w> Writer<'w> {
         match (item, &self.trace) {
             (Item::Trace(trace), _) => self.trace = Some(*trace),
             (Item::Event(event), Some(trace)) if self.flow() == Flow::GoOn => {
-                let told = Told { event, time_ns: trace.since_start_ns(event.header.time), stacks: self.stacks };
+                let stack = self.stacks.of(event);
+                let told = Told { event, time_ns: trace.since_start_ns(event.header.time), stack };
                 let written = match self.form {
-                    Form::Text => text::write(self.out, &told),
+                    Form::Text(width) => text::write(self.out, &told, width),
                     Form::Json => json::write(self.out, &told),
                     Form::Csv => csv::write(self.out, &told),
                 };

@@ -3,6 +3,7 @@
 use super::{Info, uses};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use strata_digest::visible_json;
 use strata_nettrace::{PointerSize, StreamEnd};
 
 /// Name and version of the JSON below; the version grows when a field changes its meaning or goes.
@@ -10,16 +11,21 @@ const SCHEMA: &str = "strata-info/1";
 
 pub(super) fn write(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let (about, summary) = (&info.about, &info.summary);
-    let trace = summary.trace.as_ref().map(|trace| {
+    let trace = summary.trace.as_ref().zip(info.header()).map(|(trace, header)| {
+        let not_valid: Vec<Value> =
+            header.not_valid().into_iter().map(|(what, value)| json!({ "what": what, "value": value })).collect();
         json!({
             "format_version": trace.version.to_string(),
-            "process_id": trace.process_id,
-            "processors": trace.processors,
+            "process_id": header.process_id.valid(),
+            "processors": header.processors.valid(),
             "pointer_bytes": if trace.pointer_size == PointerSize::Four { 4 } else { 8 },
-            "began_unix_ms": trace.utc.unix_milliseconds(),
-            "ticks_per_second": trace.ticks_per_second,
+            "began_unix_ms": header.began.valid(),
+            "ticks_per_second": header.ticks_per_second.valid(),
+            "not_valid": not_valid,
         })
     });
+    let lasted = info.lasted();
+    let rundown = lasted.and_then(|lasted| lasted.rundown);
     let kinds: Vec<Value> = info
         .kinds
         .iter()
@@ -52,19 +58,21 @@ pub(super) fn write(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         "command_line": about.command_line,
         "operating_system": about.operating_system,
         "architecture": about.architecture,
-        "duration_ns": u64::try_from(info.duration_ns()).unwrap_or(u64::MAX),
+        "duration_ns": lasted.map(|lasted| lasted.events),
+        "rundown": rundown.map(|(first, last)| json!({ "from_ns": first, "to_ns": last })),
         "events": summary.events,
         "events_without_stack": summary.events_without_stack,
         "stacks": summary.stacks,
         "kinds": kinds,
         "threads": threads,
+        "events_of_other_threads": info.events_of_other_threads,
         "loss": loss(info),
         "end": end(&summary.end),
         "problems": problems,
         "uses": uses,
     });
-    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+    let json = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
+    writeln!(out, "{}", visible_json(json))
 }
 
 fn loss(info: &Info<'_>) -> Value {
@@ -76,7 +84,8 @@ fn loss(info: &Info<'_>) -> Value {
             json!({ "thread": thread.capture_thread, "events": thread.lost, "places": thread.gaps, "places_of_unknown_size": thread.unknown })
         })
         .collect();
-    json!({ "events": loss.lost, "places_of_unknown_size": loss.unknown, "threads": threads, "threads_not_followed": loss.forgotten_threads })
+    let events = info.tells_losses().then_some(loss.lost);
+    json!({ "events": events, "places_of_unknown_size": loss.unknown, "threads": threads, "threads_not_followed": loss.forgotten_threads })
 }
 
 fn end(end: &StreamEnd) -> Value {

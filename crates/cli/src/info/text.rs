@@ -1,37 +1,74 @@
 //! What a trace holds, for reading.
 
-use super::{Info, uses};
+use super::header::{Header, Lasted, Said, utc};
+use super::uses::{self, How};
+use super::{Info, tables};
 use crate::say::typed;
 use crate::trace::called;
-use std::fmt::Write as _;
+use crate::width::Line;
 use std::path::Path;
-use strata_digest::{percent, visible};
-use strata_nettrace::{PointerSize, StreamEnd, UtcTime};
-
-/// Rows of a table beyond which the rest is summed up.
-const ROWS: usize = 40;
+use strata_digest::visible;
+use strata_nettrace::{PointerSize, StreamEnd, TraceInfo};
+use strata_report::Width;
 
 /// Threads whose losses are told in one line.
 const LOSSES: usize = 10;
 
-pub(super) fn text(info: &Info<'_>) -> String {
-    let mut out = String::new();
-    for (label, value) in facts(info) {
-        let _ = writeln!(out, "{label:<10} {}", visible(&value));
+/// Columns before what is said of a trace, and before how it can be used.
+const FACT_COLUMN: usize = 11;
+const USE_COLUMN: usize = 28;
+
+/// How much is shown, and how wide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) width: Width,
+    /// Whether the rest of long tables is summed up.
+    is_summed_up: bool,
+}
+
+impl Layout {
+    pub(super) fn of(width: Width, is_all_wanted: bool) -> Self {
+        Self { width, is_summed_up: width != Width::Unlimited && !is_all_wanted }
     }
-    providers(&mut out, info);
-    threads(&mut out, info);
+
+    /// The rows that are shown, and those that are summed up: never a single one, whose sum would take its place.
+    pub(super) fn split<T>(self, rows: &[T], most: usize) -> (&[T], &[T]) {
+        let shown = if self.is_summed_up && rows.len() > most + 1 { most } else { rows.len() };
+        rows.split_at(shown)
+    }
+}
+
+pub(super) fn text(info: &Info<'_>, layout: Layout) -> String {
+    let mut out = String::new();
+    for (label, value) in facts(info, layout) {
+        paragraph(&mut out, format!("{label:<10}"), FACT_COLUMN, &visible(&value), layout.width);
+    }
+    tables::providers(&mut out, info, layout);
+    tables::threads(&mut out, info, layout);
     out.push_str("\nwhat it can be used for\n");
     for entry in uses::of(info) {
-        // What came from a pipe is gone.
-        let file = if info.path == Path::new("-") { "FILE".to_owned() } else { typed(info.path) };
-        let how = entry.how.replace("FILE", &file);
-        let _ = writeln!(out, "  {:<13} {:>10}  {how}", entry.what, entry.events);
+        let start = format!("  {:<13} {:>10} ", entry.what, entry.events);
+        match entry.how {
+            How::Command(command) => {
+                // What came from a pipe is gone.
+                let file = if info.path == Path::new("-") { "FILE".to_owned() } else { typed(info.path) };
+                // A command stays on one line, so that it can be copied.
+                out.push_str(&format!("{start} {}\n", command.replace("FILE", &file)));
+            }
+            How::Words(words) => paragraph(&mut out, start, USE_COLUMN, words, layout.width),
+        }
     }
     out
 }
 
-fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
+fn paragraph(out: &mut String, start: String, indent: usize, text: &str, width: Width) {
+    let mut line = Line::new(start, indent, width);
+    text.split(' ').for_each(|word| line.word(word));
+    out.push_str(&line.text());
+    out.push('\n');
+}
+
+fn facts(info: &Info<'_>, layout: Layout) -> Vec<(&'static str, String)> {
     let (about, summary) = (&info.about, &info.summary);
     let version = summary.trace.as_ref().map(|trace| format!(", nettrace {}", trace.version)).unwrap_or_default();
     let mut facts = vec![("trace", format!("{}, {} bytes{version}", called(info.path), summary.bytes))];
@@ -43,20 +80,25 @@ fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
     facts.push(("runtime", runtime));
     let system = [&about.operating_system, &about.architecture].into_iter().flatten();
     let system: Vec<&str> = system.map(String::as_str).filter(|text| !text.is_empty()).collect();
-    if let Some(trace) = &summary.trace {
+    if let Some((trace, header)) = summary.trace.as_ref().zip(info.header()) {
         let pointers = if trace.pointer_size == PointerSize::Four { "32-bit" } else { "64-bit" };
-        let processors = trace.processors.map(|count| format!("{count} processors"));
+        let processors = match header.processors {
+            Said::Nothing => None,
+            Said::Valid(count) => Some(format!("{count} processors")),
+            Said::NotValid(count) => Some(format!("number of processors not valid ({count})")),
+        };
         let system = system.into_iter().chain([pointers]).chain(processors.as_deref());
         let system = system.collect::<Vec<_>>().join(", ");
         facts.push(("system", system));
         let command = about.command_line.as_deref().unwrap_or_default();
-        let process = match trace.process_id {
-            Some(process) => format!("{process} {command}"),
-            None => "not told by the trace".to_owned(),
+        let process = match header.process_id {
+            Said::Nothing => "not told by the trace".to_owned(),
+            Said::Valid(process) => format!("{process} {command}"),
+            Said::NotValid(process) => format!("id not valid ({process}) {command}"),
         };
         facts.push(("process", process.trim_end().to_owned()));
-        facts.push(("began", utc(&trace.utc)));
-        facts.push(("lasted", format!("{} s", seconds(info.duration_ns()))));
+        facts.push(("began", began(trace, &header)));
+        facts.push(("lasted", lasted(&header, info.lasted())));
     }
     for (key, value) in summary.attributes.iter() {
         facts.push(("says", format!("{key} = {value}")));
@@ -68,30 +110,47 @@ fn facts(info: &Info<'_>) -> Vec<(&'static str, String)> {
             summary.events, summary.events_without_stack, summary.stacks
         ),
     ));
-    facts.push(("lost", lost(info)));
+    facts.push(("lost", lost(info, layout)));
     facts.push(("end", end(&summary.end)));
     facts
 }
 
-fn utc(time: &UtcTime) -> String {
-    let UtcTime { year, month, day, hour, minute, second, millisecond } = time;
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millisecond:03} UTC")
+fn began(trace: &TraceInfo, header: &Header) -> String {
+    match header.began {
+        Said::NotValid(time) => format!("not valid ({})", utc(&time)),
+        _ => utc(&trace.utc),
+    }
 }
 
-fn seconds(nanoseconds: i128) -> String {
+/// The time in which something happened, and apart from it that of the rundown.
+fn lasted(header: &Header, lasted: Option<Lasted>) -> String {
+    match (header.ticks_per_second, lasted) {
+        (Said::NotValid(ticks), _) => format!("not known: the clock's ticks in a second are not valid ({ticks})"),
+        (_, None) => "not known: the events come before the start of the trace".to_owned(),
+        (_, Some(Lasted { events, rundown: None })) => format!("{} s", seconds(events)),
+        (_, Some(Lasted { events, rundown: Some((first, last)) })) => {
+            format!("{} s, and a rundown from {} s to {} s", seconds(events), seconds(first), seconds(last))
+        }
+    }
+}
+
+fn seconds(nanoseconds: u64) -> String {
     format!("{}.{:03}", nanoseconds / 1_000_000_000, nanoseconds / 1_000_000 % 1000)
 }
 
-fn lost(info: &Info<'_>) -> String {
+fn lost(info: &Info<'_>, layout: Layout) -> String {
     let loss = &info.summary.loss;
+    if !info.tells_losses() {
+        return "not told by the trace".to_owned();
+    }
     if loss.lost == 0 && loss.unknown == 0 {
         return "0 events".to_owned();
     }
-    let of_threads = loss.threads.iter().take(LOSSES);
+    let (shown, rest) = layout.split(&loss.threads, LOSSES);
     let mut threads: Vec<String> =
-        of_threads.map(|thread| format!("thread {} lost {}", thread.capture_thread, thread.lost)).collect();
-    if loss.threads.len() > LOSSES {
-        threads.push(format!("{} more threads: --json lists them", loss.threads.len() - LOSSES));
+        shown.iter().map(|thread| format!("thread {} lost {}", thread.capture_thread, thread.lost)).collect();
+    if !rest.is_empty() {
+        threads.push(format!("{} more threads: --all lists them", rest.len()));
     }
     if loss.forgotten_threads > 0 {
         threads.push(format!("{} threads are not followed, there were too many at once", loss.forgotten_threads));
@@ -107,42 +166,4 @@ fn end(end: &StreamEnd) -> String {
         StreamEnd::Cut { offset, .. } => format!("cut at byte {offset}"),
         StreamEnd::Damaged { offset } => format!("damaged at byte {offset}"),
     }
-}
-
-fn providers(out: &mut String, info: &Info<'_>) {
-    let all = info.summary.events;
-    out.push_str("\n    events   share  with stack  provider and event\n");
-    let mut rows = 0;
-    for (provider, events, kinds) in info.providers() {
-        let with_stack: u64 = kinds.iter().map(|kind| kind.with_stack).sum();
-        let share = percent(share_of(events, all));
-        let _ = writeln!(out, "{events:>10} {share:>7} {with_stack:>11}  {}", visible(provider));
-        for kind in &kinds {
-            rows += 1;
-            if rows <= ROWS {
-                let name = format!("{} ({})", kind.name, kind.event_id);
-                let _ = writeln!(out, "{:>10} {:>7} {:>11}    {}", kind.events, "", kind.with_stack, visible(&name));
-            }
-        }
-    }
-    if rows > ROWS {
-        let _ = writeln!(out, "{:>31}  {} more kinds of events: --json lists them", "", rows - ROWS);
-    }
-}
-
-fn threads(out: &mut String, info: &Info<'_>) {
-    let mut threads: Vec<(u64, u64)> = info.threads.iter().map(|(thread, events)| (*thread, *events)).collect();
-    threads.sort_by_key(|(thread, events)| (std::cmp::Reverse(*events), *thread));
-    out.push_str("\n    events   share  thread\n");
-    for (thread, events) in threads.iter().take(ROWS) {
-        let _ = writeln!(out, "{events:>10} {:>7}  {thread}", percent(share_of(*events, info.summary.events)));
-    }
-    if threads.len() > ROWS {
-        let _ = writeln!(out, "{:>18}  {} more threads: --json lists them", "", threads.len() - ROWS);
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share for reading")]
-fn share_of(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const DEEPEST: usize = 8;
 
 /// All files in these folders, and in theirs, that are called as images are.
-pub(super) fn candidates(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn candidates(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for folder in folders {
         let entries = fs::read_dir(folder).map_err(|error| {

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use strata_nettrace::{Decoder, Gap, Item, Problem, Refused, Summary};
 
-pub(crate) use selection::{Kept, Selection};
+pub(crate) use selection::{Kept, Scope, Selection};
 pub(crate) use warnings::{warn, warn_of_order};
 
 /// Large enough that the calls cost nothing, small enough to stay in the processor's cache.
@@ -104,6 +104,11 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
         ));
     }
     Ok(Box::new(file))
+}
+
+/// Whether a trace is a file, and no pipe.
+pub(crate) fn can_be_read_again(path: &Path) -> bool {
+    path != Path::new("-") && length(path).is_some()
 }
 
 /// Bytes of a file; `None` for what has no length before its end.

@@ -18,6 +18,7 @@ const MOST_NAMES: usize = 20;
 #[derive(Debug)]
 pub(crate) struct Selection<'a> {
     arguments: &'a SelectionArguments,
+    scope: Scope,
     /// Ticks from which, and before which.
     times: (Option<u64>, Option<u64>),
     /// What was found out about each definition, by its id.
@@ -37,8 +38,21 @@ pub(crate) struct Found {
     pub(crate) naming: u64,
     /// Names of providers that had events, as they are written there.
     providers: BTreeSet<Box<str>>,
+    /// Those of the names asked for that had events, by their place among these.
+    names: BTreeSet<usize>,
+    /// Names that contain one that is asked for.
+    alike: BTreeSet<String>,
     /// Those of the threads asked for that had events.
     threads: BTreeSet<u64>,
+}
+
+/// What is looked at of that which was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of it.
+    All,
+    /// Kinds of events only: whoever goes on with them knows times and threads.
+    Kinds,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,14 +85,15 @@ impl<'a> Selection<'a> {
         }
     }
 
-    pub(crate) fn new(arguments: &'a SelectionArguments) -> Self {
-        Self { arguments, times: (None, None), definitions: FxHashMap::default(), last: None, found: Found::default() }
+    pub(crate) fn new(arguments: &'a SelectionArguments, scope: Scope) -> Self {
+        let definitions = FxHashMap::default();
+        Self { arguments, scope, times: (None, None), definitions, last: None, found: Found::default() }
     }
 
     /// Looks at an item of the trace; says of an event whether and why it is to be kept, and counts it.
     pub(crate) fn take(&mut self, item: &Item<'_>) -> Kept {
         match item {
-            Item::Trace(trace) => {
+            Item::Trace(trace) if self.scope == Scope::All => {
                 let at = |after: Option<Duration>| after.map(|after| moment(trace, after));
                 self.times = (at(self.arguments.from), at(self.arguments.to));
                 Kept::No
@@ -97,7 +112,7 @@ impl<'a> Selection<'a> {
     fn event(&mut self, event: &Event<'_>) -> Kept {
         let kind = self.kind(event.metadata);
         let (from, to) = self.times;
-        let (time, thread, threads) = (event.header.time, event.header.thread, &self.arguments.threads);
+        let (time, thread, threads) = (event.header.time, event.header.thread, self.threads());
         let thread_wanted = threads.is_empty() || threads.contains(&thread);
         if thread_wanted && !threads.is_empty() {
             self.found.threads.insert(thread);
@@ -119,20 +134,36 @@ impl<'a> Selection<'a> {
         &self.found
     }
 
-    /// Says which of the providers and threads asked for had no event, and whether anything was left.
-    ///
-    /// # Errors
-    /// When no event is what was asked for.
-    pub(crate) fn judge(&self, path: &Path) -> Result<(), Failure> {
+    /// The threads that are looked at, where not at all.
+    fn threads(&self) -> &'a [u64] {
+        if self.scope == Scope::All { &self.arguments.threads } else { &[] }
+    }
+
+    /// Says which of the providers and threads asked for had no event.
+    pub(crate) fn warn_of_missing(&self, path: &Path) {
         let found = &self.found;
         let is_there = |asked: &str| found.providers.iter().any(|there| is_same(there, asked));
         for missing in self.arguments.providers.iter().filter(|asked| !is_there(asked)) {
             warn(path, &format!("no event of a provider {missing}; those in the trace are {}", self.providers()));
         }
-        for thread in self.arguments.threads.iter().filter(|thread| !found.threads.contains(thread)) {
+        for (_, missing) in self.arguments.names.iter().enumerate().filter(|(place, _)| !found.names.contains(place)) {
+            let wanted = missing.trim_matches('*').to_lowercase();
+            let alike: Vec<&str> =
+                found.alike.iter().filter(|name| name.to_lowercase().contains(&wanted)).map(String::as_str).collect();
+            let alike = if alike.is_empty() { String::new() } else { format!("; there are {}", listed(&alike)) };
+            warn(path, &format!("no event of the name {missing}{alike}"));
+        }
+        for thread in self.threads().iter().filter(|thread| !found.threads.contains(thread)) {
             warn(path, &format!("no event about a thread {thread}"));
         }
-        match (found.events, found.wanted) {
+    }
+
+    /// Whether anything was what was asked for.
+    ///
+    /// # Errors
+    /// When nothing was.
+    pub(crate) fn judge(&self, path: &Path) -> Result<(), Failure> {
+        match (self.found.events, self.found.wanted) {
             (0, _) => Err(Failure::nothing_to_show(
                 format_args!("{} has no event", super::called(path)),
                 "what recorded it was stopped before anything happened, or no provider was on",
@@ -148,12 +179,7 @@ impl<'a> Selection<'a> {
     /// The providers there are, not too many of them.
     fn providers(&self) -> String {
         let names: Vec<&str> = self.found.providers.iter().map(|name| &**name).collect();
-        let shown = names.get(..MOST_NAMES).unwrap_or(&names).join(", ");
-        match names.len().saturating_sub(MOST_NAMES) {
-            0 if names.is_empty() => "none".to_owned(),
-            0 => shown,
-            more => format!("{shown} and {more} more"),
-        }
+        if names.is_empty() { "none".to_owned() } else { listed(&names) }
     }
 
     fn kind(&mut self, metadata: &Metadata) -> Kind {
@@ -164,16 +190,30 @@ impl<'a> Selection<'a> {
         }
         let kind = *self.definitions.entry(metadata.id).or_insert_with(|| {
             self.found.providers.insert(metadata.provider.clone());
-            let is_one =
-                |asked: &[String], name: &str| asked.is_empty() || asked.iter().any(|asked| is_same(asked, name));
-            Kind {
-                is_wanted: is_one(&self.arguments.providers, &metadata.provider)
-                    && is_one(&self.arguments.names, &metadata.display_name()),
-                names_code: names_code(metadata),
+            let SelectionArguments { providers, names, .. } = self.arguments;
+            let of_provider = providers.is_empty() || providers.iter().any(|asked| is_same(asked, &metadata.provider));
+            let name = metadata.display_name();
+            let of_name = names.iter().enumerate().filter(|(_, asked)| is_same(asked, &name)).map(|(place, _)| place);
+            let of_name: Vec<usize> = of_name.filter(|_| of_provider).collect();
+            let is_wanted = of_provider && (names.is_empty() || !of_name.is_empty());
+            self.found.names.extend(of_name);
+            let lower = name.to_lowercase();
+            if !is_wanted && names.iter().any(|asked| lower.contains(asked.trim_matches('*').to_lowercase().as_str())) {
+                self.found.alike.insert(name.into_owned());
             }
+            Kind { is_wanted, names_code: names_code(metadata) }
         });
         self.last = Some((metadata.id, kind));
         kind
+    }
+}
+
+/// Not too many of these names.
+fn listed(names: &[&str]) -> String {
+    let shown = names.get(..MOST_NAMES).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -313,6 +313,7 @@ fn what_is_stopped_leaves_nothing_behind() {
         pipe.write_all(&small().bytes()).unwrap();
         // Its three, and the file that is written.
         while std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count() < 4 {
+            assert_eq!(child.try_wait().unwrap(), None, "it waits for more");
             std::thread::yield_now();
         }
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
@@ -321,6 +322,44 @@ fn what_is_stopped_leaves_nothing_behind() {
             std::fs::read_dir(scratch.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, [""; 0], "{signal:?}");
     }
+}
+
+#[test]
+fn what_is_protected_or_not_replaced_keeps_what_it_has() {
+    let scratch = Scratch::new();
+    let input = written(&scratch, &small().end());
+    let folder = scratch.path("folder");
+    let output = folder.join("out.nettrace");
+    let rights = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    // As somebody for whom rights count.
+    let convert = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(env!("CARGO_BIN_EXE_strata"));
+        command.arg("convert").arg(&input).arg("-o").arg(&output).args(arguments);
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    std::fs::create_dir(&folder).unwrap();
+    // The way to here may be closed to others; then rights cannot be tested.
+    rights(&folder, 0o777);
+    std::fs::write(&output, "before").unwrap();
+    let kept = || std::fs::read_to_string(&output).ok().as_deref() == Some("before");
+    let (code, said) = convert(&[]);
+    if said.contains(&*input.to_string_lossy()) && code == Some(5) {
+        println!("others have no way to {}: not tested", input.display());
+        return;
+    }
+    assert!(code == Some(2) && said.contains("Permission denied") && kept(), "a file of root's: {said}");
+    // Where only the file may be written.
+    rights(&output, 0o666);
+    rights(&folder, 0o755);
+    let (code, said) = convert(&["--from", "1h"]);
+    assert!(code == Some(6) && kept(), "nothing to write: {said}");
+    let (code, said) = convert(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(count(&output, &Filter::default()).1, 11);
 }
 
 #[test]
@@ -333,6 +372,9 @@ fn what_is_read_is_never_written_over() {
     for output in [&input, &link] {
         assert!(convert(&input, output, &[], 3).contains("is both what is read and what is written"));
     }
+    let mut command = strata(["convert".as_ref(), "-".as_ref(), "-o".as_ref(), link.as_os_str()]);
+    let refused = command.stdin(std::fs::File::open(&input).unwrap()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(3), "the same as standard input: {refused:?}");
     // A link to another file leads there, and what cannot be done leaves it as it is.
     let (other, link) = (scratch.path("other.nettrace"), scratch.path("to-other.nettrace"));
     std::fs::write(&other, "before").unwrap();

@@ -15,6 +15,7 @@ mod outlived;
 mod ps;
 mod scene;
 mod stacks;
+mod standard_output;
 mod support;
 mod traces;
 mod truth;

@@ -1,8 +1,8 @@
 //! What a stream holds, counted.
 
 use strata_nettrace::Decoder;
-use strata_nettrace::runtime::STREAM_PROVIDER;
-use strata_nettrace::survey::{About, Kind, Survey};
+use strata_nettrace::runtime::{RUNDOWN_PROVIDER, STREAM_PROVIDER};
+use strata_nettrace::survey::{About, Kind, Survey, Times};
 use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
 use strata_testkit::nettrace6;
 
@@ -63,6 +63,16 @@ fn threads_beyond_a_limit_are_counted_together() {
     assert_eq!(survey.events_of_other_threads(), 4_001);
     let threads = survey.threads();
     assert_eq!((threads.len(), threads.get(&3), threads.get(&100_000)), (100_000, Some(&2), None));
+}
+
+#[test]
+fn the_rundown_has_times_of_its_own() {
+    let stream = prelude().metadata(&[Definition::native(7, RUNDOWN_PROVIDER, 144, 1)]);
+    let at = |metadata, number, time| Blob { time, ..event(metadata, number, 0) };
+    let blobs = [at(1, 1, 500), at(7, 2, 900), at(2, 3, 400), at(7, 4, 800), at(7, 5, 850)];
+    let survey = survey(&stream.events(&blobs.into_iter().fold(Blobs::compressed(), Blobs::with)).end());
+    assert_eq!(survey.times(), Times { events: Some((400, 500)), rundown: Some((800, 900)) });
+    assert_eq!(Survey::default().times(), Times::default());
 }
 
 #[test]

@@ -20,11 +20,12 @@ impl Report for Top<'_> {
 
     fn text(&self, width: Width) -> String {
         if self.all.samples == 0 {
-            return "No samples: there is no function to show.\n".to_owned();
+            let [_, samples] = self.all.quantity.samples();
+            return format!("No {samples}: there is no function to show.\n");
         }
         let mut out = String::new();
         let threads = text::counted(self.threads.len() as u64, "thread");
-        let sentence = format!("{} on {threads}; {}", text::sum(self.all), text::percent_is_of(self.all.quantity));
+        let sentence = format!("{} on {threads}; percent is of {}", text::sum(self.all), self.all.quantity.these());
         text::wrap(&mut out, &sentence, width.of_paragraphs());
         let states = self.states.iter().map(|row| format!("{} {} %", row.state, percent(row.cost.percent)));
         if !self.states.is_empty() {
@@ -38,7 +39,7 @@ impl Report for Top<'_> {
         let kind_columns = kinds.iter().map(|kind| kind.chars().count()).max().unwrap_or(0).max("kind or tier".len());
         // A tier that is wider, of which there are few, moves its own line only.
         let kind_columns = kind_columns.min(kind_room(width));
-        let samples = format!("{}s", self.all.quantity.sample());
+        let [_, samples] = self.all.quantity.samples();
         let _ = writeln!(out, "\n self %  {samples:>7}  total %  {:kind_columns$}  function", "kind or tier");
         for (row, kind) in self.functions.iter().zip(&kinds) {
             let taken = NUMBERS + kind.chars().count().max(kind_columns) + 2;
@@ -61,6 +62,7 @@ impl Report for Top<'_> {
 impl Top<'_> {
     fn costliest_threads(&self) -> Vec<String> {
         let namesakes = |row: &ThreadRow<'_>| self.threads.iter().filter(|other| other.thread == row.thread).count();
+        let is_one_process = self.threads.windows(2).all(|two| two[0].pid == two[1].pid);
         let mut items: Vec<_> = self
             .threads
             .iter()
@@ -68,11 +70,15 @@ impl Top<'_> {
             .map(|row| {
                 let name = names::name(row.thread, Spelling::Plain, Width::Columns(32));
                 let percent = percent(row.cost.percent);
-                match (row.thread.is_empty(), namesakes(row) > 1) {
-                    (true, _) => format!("tid {} {percent} %", row.tid),
-                    (false, true) => format!("{name} (tid {}) {percent} %", row.tid),
-                    (false, false) => format!("{name} {percent} %"),
+                let thread = match (row.thread.is_empty(), namesakes(row) > 1) {
+                    (true, _) => format!("tid {}", row.tid),
+                    (false, true) => format!("{name} (tid {})", row.tid),
+                    (false, false) => name.into_owned(),
+                };
+                if is_one_process || row.process.is_empty() || row.process == row.thread {
+                    return format!("{thread} {percent} %");
                 }
+                format!("{thread} of {} {percent} %", names::name(row.process, Spelling::Plain, Width::Columns(32)))
             })
             .collect();
         if let Some(more) = self.threads.len().checked_sub(SUMMARY_THREADS).filter(|&more| more > 0) {

@@ -24,15 +24,16 @@ impl Report for Tree<'_> {
 
     fn text(&self, width: Width) -> String {
         if self.all.samples == 0 {
-            return "No samples: there are no calls to show.\n".to_owned();
+            let [_, samples] = self.all.quantity.samples();
+            return format!("No {samples}: there are no calls to show.\n");
         }
         let mut out = String::new();
-        let mut sentence = format!("{}; {}", text::sum(self.all), text::percent_is_of(self.all.quantity));
+        let mut sentence = format!("{}; percent is of {}", text::sum(self.all), self.all.quantity.these());
         if self.least_percent > 0.0 {
             let _ = write!(sentence, "; calls under {} % are left out", self.least_percent);
         }
         text::wrap(&mut out, &sentence, width.of_paragraphs());
-        let _ = writeln!(out, "\ntotal %  self %  {:>7}", format!("{}s", self.all.quantity.sample()));
+        let _ = writeln!(out, "\ntotal %  self %  {:>7}", self.all.quantity.samples()[1]);
         let shape = Shape::of(self);
         let mut hidden: Vec<usize> = Vec::new();
         for (index, row) in self.rows.iter().enumerate() {
@@ -82,7 +83,7 @@ impl Tree<'_> {
         let _ = writeln!(out, "{:NUMBERS$}{start}{line}", "");
     }
 
-    /// Whether so much of the time is too little to be shown.
+    /// Whether so much of the whole is too little to be shown.
     fn is_little(&self, amount: u64) -> bool {
         let cost = strata_profile::Share { part: amount, whole: self.all.amount };
         cost.percent().is_some_and(|percent| percent < self.least_percent)

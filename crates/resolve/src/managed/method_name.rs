@@ -19,6 +19,11 @@ fn arguments(signature: &str) -> &str {
     start.and_then(|start| signature.get(start..)).unwrap_or_default()
 }
 
+/// Whether a method is one that the runtime writes to get from managed code to native code or back.
+pub(crate) fn is_il_stub(namespace: &str, name: &str) -> bool {
+    namespace == "dynamicClass" && name.starts_with("IL_STUB")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

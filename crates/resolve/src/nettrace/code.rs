@@ -1,7 +1,8 @@
 //! Names for the stacks of events, one event after the other.
 
 use super::images::FoundImages;
-use super::names::CodeInTime;
+use super::machine::MachineCode;
+use super::names::{CodeInTime, Role};
 use super::runtime_code::RuntimeCode;
 use super::{ImageFiles, TraceReader};
 use crate::symbols::Named;
@@ -12,11 +13,15 @@ use strata_nettrace::{Event, Summary, TraceInfo};
 use strata_profile::{NameSource, Timestamp};
 use strata_recording::StreamKind;
 
-/// What was where in a traced process, and when, by all that its stream says. A stream of a whole machine names nothing here.
+/// What was where in a traced process, or in those of a machine, and when, by all that its stream says.
 pub struct TraceCode<'f> {
-    code: RuntimeCode<'f>,
+    code: Code<'f>,
     trace: Option<TraceInfo>,
-    known: FxHashMap<Avma, Known>,
+}
+
+enum Code<'f> {
+    Process { code: RuntimeCode<'f>, known: FxHashMap<Avma, Known> },
+    Machine(MachineCode),
 }
 
 /// What an address was called at a time, and at later ones before another.
@@ -35,13 +40,17 @@ pub struct FrameName {
     pub module: Option<String>,
 }
 
-impl TraceReader {
+impl TraceReader<'_> {
     /// The stream ended like this: gives what names the stacks of its events, instead of a profile.
     pub fn into_code<'f>(mut self, summary: &Summary, images: &ImageFiles<'f>) -> TraceCode<'f> {
+        let trace = self.trace;
+        if self.tells_processes() {
+            return TraceCode { code: Code::Machine(self.machine.into_code()), trace };
+        }
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
         let images = FoundImages::find(&self.evidence, images);
         let code = RuntimeCode { managed: self.code.finish(), images };
-        TraceCode { code, trace: self.trace, known: FxHashMap::default() }
+        TraceCode { code: Code::Process { code, known: FxHashMap::default() }, trace }
     }
 }
 
@@ -50,25 +59,34 @@ impl TraceCode<'_> {
     /// callers; each with its name where one is known.
     pub fn frames(&mut self, event: &Event<'_>) -> Vec<(Avma, Option<Rc<FrameName>>)> {
         let time = event.header.time;
-        let time = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+        let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
         let frames = addresses.enumerate().map(|(position, address)| {
-            // A return address belongs to the call before it.
-            let looked_up = if position == 0 { address } else { address.checked_sub(1).unwrap_or(address) };
-            (address, self.name(looked_up, time))
+            let role = if position == 0 { Role::Leaf } else { Role::Caller };
+            let looked_up = role.looked_up(address);
+            let name = match &mut self.code {
+                Code::Process { code, known } => name(code, known, looked_up, at),
+                Code::Machine(code) => code.name(event, looked_up, at).and_then(frame_name),
+            };
+            (address, name)
         });
         frames.collect()
     }
+}
 
-    fn name(&mut self, address: Avma, at: Timestamp) -> Option<Rc<FrameName>> {
-        if let Some(known) = self.known.get(&address).filter(|known| (known.from..known.until).contains(&at)) {
-            return known.name.clone();
-        }
-        let (named, until) = self.code.name(address, at);
-        let name = frame_name(named);
-        self.known.insert(address, Known { name: name.clone(), from: at, until });
-        name
+fn name(
+    code: &mut RuntimeCode<'_>,
+    known: &mut FxHashMap<Avma, Known>,
+    address: Avma,
+    at: Timestamp,
+) -> Option<Rc<FrameName>> {
+    if let Some(known) = known.get(&address).filter(|known| (known.from..known.until).contains(&at)) {
+        return known.name.clone();
     }
+    let (named, until) = code.name(address, at);
+    let name = frame_name(named);
+    known.insert(address, Known { name: name.clone(), from: at, until });
+    name
 }
 
 fn frame_name(named: Named) -> Option<Rc<FrameName>> {

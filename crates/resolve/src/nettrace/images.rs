@@ -150,7 +150,11 @@ fn base_of(evidence: &Evidence, id: u64, image: &Image<'_>, methods: &MethodTabl
         _ => return Err(Some("its methods do not lie as the trace has them".to_owned())),
     }
     by_names(evidence, image, methods)
-        .ok_or_else(|| Some("the trace tells of no precompiled method where it was".to_owned()))?
+        .ok_or_else(|| {
+            let why = "the trace does not tell where it was: that takes R2RGetEntryPoint events (keyword 0x2000000000 of \
+                       Microsoft-Windows-DotNETRuntime) or a list of methods (rundown)";
+            Some(why.to_owned())
+        })?
         .map_err(|()| Some("its methods do not lie as the trace has those of their names".to_owned()))
 }
 

@@ -25,7 +25,7 @@ use crate::files::Files;
 use crate::managed::ManagedReader;
 use evidence::Evidence;
 use images::FoundImages;
-use machine::{Machine, Period};
+use machine::{Machine, USUAL_PERIOD_NS};
 use names::Names;
 use runtime_code::RuntimeCode;
 use samples::{RawSample, RawThread, Samples};
@@ -41,24 +41,28 @@ use strata_profile::{
 use strata_recording::StreamKind;
 use weights::{Weights, weigh};
 
+/// The first version of streams in which an event can be of any process.
+const FIRST_WITH_PROCESSES: u32 = 6;
+
 /// What a profile shows of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
+#[derive(Default)]
+pub enum Shown<'s> {
     /// Its samples: those of a machine as CPU time; where there are none, those of the runtime's sampler as thread time.
     #[default]
     Samples,
-    /// Those events that [`TraceReader::count`] is called for.
+    /// Events, each of which counts one.
     Events {
-        /// Which ones these are, in words.
+        /// Which ones, in words.
         what: String,
+        /// Looks at every item of the stream in turn, and says of an event whether it is one of them.
+        counts: &'s mut dyn FnMut(&Item<'_>) -> bool,
     },
 }
 
 /// Takes the items of one stream.
-#[derive(Default)]
-pub struct TraceReader {
+pub struct TraceReader<'s> {
     file: String,
-    shown: Shown,
+    shown: Shown<'s>,
     trace: Option<TraceInfo>,
     survey: Survey,
     has_rundown: bool,
@@ -86,18 +90,40 @@ pub struct ImageFiles<'f> {
     pub candidates: Vec<PathBuf>,
 }
 
-impl TraceReader {
+impl<'s> TraceReader<'s> {
     /// A reader at the start of a stream. `file` is how the stream is called where something of it is missing.
-    pub fn new(file: &str, shown: Shown) -> Self {
-        Self { file: file.to_owned(), shown, ..Self::default() }
+    pub fn new(file: &str, shown: Shown<'s>) -> Self {
+        Self {
+            file: file.to_owned(),
+            shown,
+            trace: None,
+            survey: Survey::default(),
+            has_rundown: false,
+            samples: Samples::default(),
+            machine: Machine::default(),
+            code: ManagedReader::default(),
+            evidence: Evidence::default(),
+            first_problem: None,
+        }
     }
 
     /// Takes the next item of the stream.
     pub fn take(&mut self, item: &Item<'_>) {
         self.survey.take(item);
+        let counts = match &mut self.shown {
+            Shown::Samples => false,
+            Shown::Events { counts, .. } => counts(item),
+        };
         match item {
             Item::Trace(trace) => self.trace = Some(*trace),
-            Item::Event(event) => self.event(event),
+            Item::Event(event) => {
+                let time = event.header.time;
+                let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+                if counts {
+                    self.count(event, at);
+                }
+                self.event(event, at);
+            }
             Item::SequencePoint(_) => {
                 self.samples.stacks_restart();
                 self.machine.stacks_restart();
@@ -107,26 +133,21 @@ impl TraceReader {
         }
     }
 
-    /// Shows an event of the stream, beside taking it, where [`Shown::Events`] are shown.
-    pub fn count(&mut self, event: &Event<'_>) {
-        let at = self.time_of(event);
-        // Whoever collects for a whole machine says of each event which process it is about.
-        let is_of_machine = self.trace.is_some_and(|trace| trace.process_id.is_none()) && event.process_id().is_some();
-        if is_of_machine {
+    fn count(&mut self, event: &Event<'_>, at: Timestamp) {
+        if self.tells_processes() {
             self.machine.sample(1, event, at);
         } else {
             self.samples.take(ThreadState::Running, event, at);
         }
     }
 
-    fn time_of(&self, event: &Event<'_>) -> Timestamp {
-        let time = event.header.time;
-        Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)))
+    /// Whether events tell which process they are about, because the stream is not of one.
+    fn tells_processes(&self) -> bool {
+        self.trace.is_some_and(|trace| trace.process_id.is_none() && trace.version.major >= FIRST_WITH_PROCESSES)
     }
 
-    fn event(&mut self, event: &Event<'_>) {
-        let at = self.time_of(event);
-        let shows_samples = self.shown == Shown::Samples;
+    fn event(&mut self, event: &Event<'_>, at: Timestamp) {
+        let shows_samples = matches!(self.shown, Shown::Samples);
         match UniversalEvent::decode(event) {
             Ok(None) => {}
             Ok(Some(UniversalEvent::CpuSample { weight })) if shows_samples => {
@@ -158,9 +179,15 @@ impl TraceReader {
     pub fn finish(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Trace {
         self.code.stream_ended(&self.file, summary, self.first_problem, StreamKind::Live);
         let contents = Contents::of(&self.survey, summary, self.has_rundown);
-        let is_of_machine = self.machine.has_samples();
-        let mut profile = if is_of_machine { self.of_machine(summary) } else { self.of_process(summary, images) };
-        if !is_of_machine && !contents.has_rundown {
+        let is_of_machine = match self.shown {
+            Shown::Samples => self.machine.has_samples(),
+            Shown::Events { .. } => self.tells_processes(),
+        };
+        if is_of_machine {
+            return Trace { profile: self.of_machine(summary), contents };
+        }
+        let mut profile = self.of_process(summary, images);
+        if !contents.has_rundown {
             let named = quality(&profile).named_frames();
             if named.part < named.whole {
                 profile.loss.gaps.push(Gap::NoRundown);
@@ -172,9 +199,10 @@ impl TraceReader {
     fn of_machine(self, summary: &Summary) -> Profile {
         // Should a runtime say how it was started: it is one process of many.
         let nothing = About::default();
-        let (measure, period) = match self.shown {
-            Shown::Samples => (Machine::measure(self.trace), Machine::period(self.trace)),
-            Shown::Events { what } => (Measure::Events { what }, Period::Known(1)),
+        let period_ns = machine::period_ns(self.trace);
+        let (measure, of_one, samples) = match self.shown {
+            Shown::Samples => (machine::measure(period_ns), period_ns.unwrap_or(USUAL_PERIOD_NS), true),
+            Shown::Events { what, .. } => (Measure::Events { what }, 1, false),
         };
         let mut builder = ProfileBuilder::new(about::recording(&nothing, self.trace, summary, &self.file, measure));
         let mut missing = Loss::default();
@@ -183,34 +211,43 @@ impl TraceReader {
         loss.gaps = missing.gaps;
         // Whoever collects for a whole machine loses what the kernel dropped; runtimes are not asked.
         loss.perf_records = missing.runtime_events;
-        let of_process = self.samples.count() as u64;
-        if of_process > 0 {
-            loss.gaps.push(Gap::NotUsed {
-                events: of_process,
-                what: "samples of thread time",
-                reason: "the trace has CPU time, which is shown",
-            });
+        if missing.runtime_events == 0 {
+            // Those there are number the events of each block anew.
+            loss.gaps.push(Gap::LossUntold);
         }
-        self.machine.finish(&mut builder, period);
+        if samples {
+            let events = self.samples.count() as u64;
+            if events > 0 {
+                let reason = "the trace has CPU time, which is shown";
+                loss.gaps.push(Gap::NotUsed { events, what: "samples of thread time", reason });
+            }
+            self.machine.tell_unshown(loss);
+            if period_ns.is_none() {
+                loss.gaps.push(Gap::SamplingPeriod { assumed_ns: USUAL_PERIOD_NS });
+            }
+        }
+        self.machine.finish(&mut builder, of_one);
         builder.finish()
     }
 
     fn of_process(mut self, summary: &Summary, images: &ImageFiles<'_>) -> Profile {
         let mut code = self.code.finish();
-        let shows_events = self.shown != Shown::Samples;
         let samples = self.samples.in_order();
         let (weights, measure, long_gaps) = match self.shown {
             Shown::Samples => {
                 let Weights { of_samples, usual_gap_ns, long_gaps } = weigh(&samples, self.samples.threads.len());
-                (of_samples, Measure::ThreadTime { usual_gap_ns }, long_gaps)
+                (Some(of_samples), Measure::ThreadTime { usual_gap_ns }, long_gaps)
             }
-            Shown::Events { what } => (vec![1; samples.len()], Measure::Events { what }, None),
+            Shown::Events { what, .. } => (None, Measure::Events { what }, None),
         };
         let mut builder =
             ProfileBuilder::new(about::recording(self.survey.about(), self.trace, summary, &self.file, measure));
         code.tell_loss(builder.loss_mut());
-        self.machine.tell_loss(builder.loss_mut());
         let loss = builder.loss_mut();
+        self.machine.tell_damage(loss);
+        if weights.is_some() {
+            self.machine.tell_unshown(loss);
+        }
         loss.long_gaps = long_gaps;
         loss.sampler_errors = samples.iter().filter(|sample| sample.state == ThreadState::Unknown).count() as u64;
         let found = FoundImages::find(&self.evidence, images);
@@ -219,25 +256,18 @@ impl TraceReader {
             name: about::program(self.survey.about()).to_owned(),
             runtime_version: self.survey.about().runtime.map(|version| version.to_string()),
         });
-        let threads: Vec<ThreadId> = self
-            .samples
-            .threads
-            .iter()
-            .map(|thread: &RawThread| {
-                // More than 32 bits have only ids of no thread that was ever seen.
-                let tid = u32::try_from(thread.id).unwrap_or(u32::MAX);
-                builder.thread(Thread { process, tid, name: thread.name.to_string() })
-            })
-            .collect();
+        let thread = |thread: &RawThread| Thread { process, tid: id(thread.id), name: thread.name.to_string() };
+        let threads: Vec<ThreadId> = self.samples.threads.iter().map(|raw| builder.thread(thread(raw))).collect();
         let code = RuntimeCode { managed: code, images: found };
         let mut names = Names::new(code, &self.samples.stacks);
         builder.reserve_samples(samples.len());
-        for (RawSample { time, thread, stack, state }, weight) in samples.into_iter().zip(weights) {
+        for (number, RawSample { time, thread, stack, state }) in samples.into_iter().enumerate() {
             let Some(&thread) = usize::try_from(thread).ok().and_then(|thread| threads.get(thread)) else { continue };
-            let end = match stack {
-                // Not every event has one.
-                None if shows_events => StackEnd::Untold,
-                stack => self.samples.stacks.end_of(stack),
+            let (weight, end) = match (&weights, stack) {
+                (Some(weights), _) => (weights.get(number).copied().unwrap_or(0), self.samples.stacks.end_of(stack)),
+                // Not every event has a stack.
+                (None, None) => (1, StackEnd::Untold),
+                (None, Some(_)) => (1, self.samples.stacks.end_of(stack)),
             };
             let stack = stack.map(|stack| names.stack(&mut builder, stack, time));
             builder.sample(Sample { time, thread, stack, weight, state, end });
@@ -246,4 +276,9 @@ impl TraceReader {
         builder.loss_mut().gaps.extend(notices);
         builder.finish()
     }
+}
+
+/// More than 32 bits have only ids of nothing that was ever seen.
+fn id(id: u64) -> u32 {
+    u32::try_from(id).unwrap_or(u32::MAX)
 }

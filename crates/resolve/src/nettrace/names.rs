@@ -41,6 +41,16 @@ pub(super) enum Role {
     Caller,
 }
 
+impl Role {
+    /// The address that says what an address of this role is in: a return address belongs to the call before it.
+    pub(super) fn looked_up(self, address: Avma) -> Avma {
+        match self {
+            Role::Leaf => address,
+            Role::Caller => address.checked_sub(1).unwrap_or(address),
+        }
+    }
+}
+
 impl<'t, C: CodeInTime> Names<'t, C> {
     pub(super) fn new(code: C, stacks: &'t Stacks) -> Self {
         let unknown = vec![None; stacks.len()];
@@ -112,12 +122,7 @@ impl<'t, C: CodeInTime> Names<'t, C> {
         (address, role): (Avma, Role),
         time: Timestamp,
     ) -> (FrameId, Timestamp) {
-        // A return address belongs to the call before it.
-        let looked_up = match role {
-            Role::Leaf => address,
-            Role::Caller => address.checked_sub(1).unwrap_or(address),
-        };
-        let (named, until) = self.code.name(looked_up, time);
+        let (named, until) = self.code.name(role.looked_up(address), time);
         let module = named.module.map(|module| builder.module(module));
         let function = builder.function(Function { name: named.name, module, kind: named.kind });
         let line =

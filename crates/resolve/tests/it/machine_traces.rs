@@ -1,6 +1,6 @@
 //! Made traces of whole machines, as record-trace writes them: one rule of CPU time each.
 
-use crate::trace_answers::trace;
+use crate::trace_answers::{counted, trace};
 use strata_profile::{CodeKind, Found, Gap, Handle, Measure, NameSource, Profile, StackEnd, Tier, Unnamed, quality};
 use strata_testkit::nettrace::leb128;
 use strata_testkit::nettrace6::{Definition, Row, Rows, Stream, Thread, Trace, string};
@@ -143,7 +143,7 @@ fn each_process_has_its_own_code_wherever_the_stream_tells_of_it() {
         let threads: Vec<_> = profile.threads.rows().iter().map(|thread| (thread.tid, &*thread.name)).collect();
         assert_eq!(threads, [(71, "clerk"), (91, "teller"), (72, "")]);
         assert_eq!(profile.recording.measure, Measure::CpuTime { event: "cpu".into(), frequency_hz: 1000 });
-        assert_eq!(profile.loss.gaps, []);
+        assert_eq!(profile.loss.gaps, [Gap::LossUntold]);
         let libc = profile.modules.rows().iter().find(|module| module.name == "libc.so.6").unwrap();
         assert_eq!((&*libc.path, libc.build_id.as_deref()), ("/lib/libc.so.6", Some("0a0b")));
         let kinds: Vec<_> = profile.functions.rows().iter().map(|function| function.kind).collect();
@@ -207,8 +207,6 @@ fn a_process_with_the_id_of_another_is_another() {
         event(id::MAPPING, BANK, 1_000, mapping(1, 0x1000, 0x1fff, 0, "/bank/vault", 0)),
         sample(TELLER, 2_000, 1),
         event(id::EXIT, BANK, 3_000, Vec::new()),
-        // Still the one before.
-        sample(TELLER, 3_100, 1),
         event(id::CREATE, BANK, 4_000, process(9, "cafe", "")),
         sample(TELLER, 5_000, 1),
         event(id::MAPPING, BANK, 6_000, mapping(2, 0x1000, 0x1fff, 0, "/cafe/oven", 0)),
@@ -216,8 +214,8 @@ fn a_process_with_the_id_of_another_is_another() {
     let profile = profile(&[&[0x1010]], events);
     let of_processes: Vec<_> =
         profile.samples.iter().map(|sample| &*profile.processes[profile.threads[sample.thread].process].name).collect();
-    assert_eq!(of_processes, ["bank", "bank", "cafe"]);
-    assert_eq!(leaves(&profile), ["vault!vault+0x10", "vault!vault+0x10", "oven!oven+0x10"]);
+    assert_eq!(of_processes, ["bank", "cafe"]);
+    assert_eq!(leaves(&profile), ["vault!vault+0x10", "oven!oven+0x10"]);
 }
 
 #[test]
@@ -300,6 +298,7 @@ fn what_is_not_shown_is_counted() {
         .loss
         .gaps
         .iter()
+        .filter(|gap| **gap != Gap::LossUntold)
         .map(|gap| if let Gap::NotUsed { events, what, .. } = gap { (*events, *what) } else { panic!("{gap:?}") })
         .collect();
     let expected =
@@ -312,7 +311,7 @@ fn a_trace_without_a_period_says_what_is_taken_for_it() {
     let bytes = stream_of(&Trace::default(), &[&[0x1010]], vec![sample(CLERK, 2_000, 1)]);
     let profile = trace(&bytes, 64).profile;
     assert_eq!(profile.samples[0].weight, 1_000_000);
-    assert_eq!(profile.loss.gaps, [Gap::SamplingPeriod { assumed_ns: 1_000_000 }]);
+    assert_eq!(profile.loss.gaps, [Gap::LossUntold, Gap::SamplingPeriod { assumed_ns: 1_000_000 }]);
     assert_eq!(profile.recording.measure, Measure::CpuTime { event: "cpu".into(), frequency_hz: 0 });
 }
 
@@ -323,6 +322,7 @@ fn events_that_were_lost_are_counted() {
     let bytes = stream.stacks(1, &[&[0x1010]]).events(&rows).sequence_point(9_000, 1, &[(0, 8)]).end();
     let loss = trace(&bytes, 64).profile.loss;
     assert_eq!((loss.perf_records, loss.runtime_events), (7, 0));
+    assert!(!loss.gaps.contains(&Gap::LossUntold), "{loss:?}");
 }
 
 #[test]
@@ -337,6 +337,41 @@ fn without_samples_of_cpu_time_it_is_thread_time() {
     assert!(
         profile.loss.gaps.iter().any(|gap| matches!(gap, Gap::NotUsed { events: 1, what: "context switches", .. }))
     );
+}
+
+#[test]
+fn events_of_a_machine_are_counted_in_their_processes() {
+    let switch = |thread, time, stack| Row { stack, ..event(id::CSWITCH, thread, time, leb128(77)) };
+    let events = vec![switch(CLERK, 2_000, 1), sample(CLERK, 2_100, 1), switch(TELLER, 2_500, 2), switch(0, 2_600, 0)];
+    let bytes = stream_of(&Trace::default(), &STACKS, [shop_and_bank(1_000), events].concat());
+    let profile = counted(&bytes, id::CSWITCH).profile;
+    assert_eq!(profile.recording.measure, Measure::Events { what: "some".into() });
+    assert_eq!(leaves_of(&profile), [(70, 1, "[kernel]!do_syscall_64"), (90, 1, "vault!unlock"), (0, 1, "")]);
+    assert_eq!(profile.loss.gaps, [Gap::LossUntold], "what is shown is not among what is not used");
+    let nothing = counted(&bytes, id::CREATE + 100).profile;
+    assert_eq!((nothing.samples.len(), nothing.recording.measure), (0, Measure::Events { what: "some".into() }));
+}
+
+/// Per sample: process, weight, and the leaf's name, which is empty where there is none.
+fn leaves_of(profile: &Profile) -> Vec<(u32, u64, &str)> {
+    let rows = samples(profile).into_iter();
+    let row = |(pid, _, weight, names): (u32, u32, u64, Vec<String>)| {
+        let leaf = names.into_iter().next().unwrap_or_default();
+        (pid, weight, &*leaf.leak())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn a_process_of_which_only_a_thread_ended_keeps_its_code() {
+    let shop = |at| event(id::CREATE, SHOP, at, process(70, "shop", "Unknown"));
+    let exit = |at| event(id::EXIT, SHOP, at, Vec::new());
+    // It goes on after its thread's end, and then becomes another program.
+    let goes_on = vec![exit(1_500), sample(CLERK, 2_000, 2), shop(2_500), sample(CLERK, 3_000, 2)];
+    let profile_of = |events: Vec<Row>| profile(&STACKS, [shop_and_bank(1_000), events].concat());
+    assert_eq!(leaves(&profile_of(goes_on)), ["libc.so.6!till::open()", "libc.so.6!till::open()"]);
+    let another = vec![sample(CLERK, 1_200, 2), exit(1_500), shop(2_500), sample(CLERK, 3_000, 2)];
+    assert_eq!(leaves(&profile_of(another)), ["libc.so.6!till::open()", "[unmapped 0x101000]"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strata_nettrace::Decoder;
+use strata_nettrace::{Decoder, Item};
 use strata_profile::{Gap, Measure, NameSource, Profile, StackId, ThreadState, quality};
 use strata_resolve::files::HostFiles;
 use strata_resolve::nettrace::{ImageFiles, Shown, Trace, TraceReader};
@@ -14,8 +14,18 @@ fn bytes(name: &str) -> Option<Vec<u8>> {
 
 /// Reads a trace in pieces of this many bytes, without images.
 pub(crate) fn trace(bytes: &[u8], piece: usize) -> Trace {
+    read(bytes, piece, Shown::Samples)
+}
+
+/// Counts those events of a trace that have this number of their definition.
+pub(crate) fn counted(bytes: &[u8], metadata: u32) -> Trace {
+    let mut counts = |item: &Item<'_>| matches!(item, Item::Event(event) if event.metadata.id == metadata);
+    read(bytes, 64, Shown::Events { what: "some".to_owned(), counts: &mut counts })
+}
+
+fn read(bytes: &[u8], piece: usize, shown: Shown<'_>) -> Trace {
     let mut decoder = Decoder::new();
-    let mut reader = TraceReader::new("test.nettrace", Shown::Samples);
+    let mut reader = TraceReader::new("test.nettrace", shown);
     for piece in bytes.chunks(piece) {
         decoder.feed(piece, &mut |item| reader.take(&item)).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Made streams: one rule of thread time each.
 
-use crate::trace_answers::trace;
+use crate::trace_answers::{counted, trace};
 use strata_profile::{CodeKind, Cut, Gap, LongGaps, NameSource, Profile, StackEnd, ThreadState, Unnamed};
 use strata_resolve::nettrace::Trace;
 use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
@@ -192,4 +192,29 @@ fn a_prefix_of_a_trace_is_a_trace() {
         assert!(profile.loss.gaps.iter().any(is_cut), "{length} bytes");
         assert!(profile.samples.len() <= 2);
     }
+}
+
+#[test]
+fn events_are_counted_with_and_without_stacks() {
+    let events = vec![
+        method(LOAD, 1_000, "Add", 0x1000, 0x100, 8),
+        sample(1, 2_000, 1, MANAGED),
+        Blob { stack: 1, ..method(UNLOAD, 3_000, "Remove", 0x5000, 0x100, 8) },
+        method(UNLOAD, 4_000, "Remove", 0x6000, 0x100, 8),
+    ];
+    let profile = counted(&stream(&[&[0x1010]], events), UNLOAD).profile;
+    let row = |sample: &strata_profile::Sample| {
+        let names = sample.stack.map_or("", |stack| {
+            let leaf = profile.frames_from_leaf(stack).next().unwrap();
+            &profile.function_of(leaf).name
+        });
+        (sample.time.0, sample.weight, sample.state, sample.end, names)
+    };
+    let rows: Vec<_> = profile.samples.iter().map(row).collect();
+    let running = ThreadState::Running;
+    assert_eq!(
+        rows,
+        [(3_000, 1, running, StackEnd::Root, "Shop.Cart.Add(int32)"), (4_000, 1, running, StackEnd::Untold, ""),]
+    );
+    assert_eq!(profile.loss.long_gaps, None);
 }

@@ -98,7 +98,10 @@ fn what_is_not_there_is_said() {
     );
     check(&["--from", "1h"], 6, &["is what was asked for"]);
     check(&["--from", "2s", "--to", "1s"], 3, &["--from 2s is not before --to 1s"]);
-    check(&["--name", "Nothing"], 6, &["is what was asked for"]);
+    check(&["--name", "Nothing"], 6, &["no event of the name Nothing", "is what was asked for"]);
+    check(&["--name", "ThreadSample", "--name", "Nothing"], 0, &["no event of the name Nothing"]);
+    check(&["--name="], 3, &["a value is required for '--name <EVENT>'"]);
+    check(&["loss", "--name", "Nothing"], 0, &[]);
     check(&["--provider", "Nobody"], 6, &["no event of a provider Nobody", "is what was asked for"]);
 }
 

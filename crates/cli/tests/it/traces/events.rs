@@ -15,7 +15,44 @@ fn exceptions_have_their_types_and_messages() {
     let ratio = invalid as f64 / argument as f64;
     assert!((1.7..2.3).contains(&ratio), "{ratio}");
     assert_eq!(thrown[0]["fields"]["ExceptionMessage"], "rare-0");
-    assert!(thrown.iter().all(|event| event["stack"].as_array().unwrap().len() > 5));
+    for event in &thrown {
+        let stack = event["stack"].as_array().unwrap();
+        assert_eq!(stack[0]["function"], "System.Runtime.EH.DispatchEx(System.Runtime.StackFrameIterator&,ExInfo&)");
+        assert!(stack.len() > 5 && stack.iter().all(|frame| frame["function"].is_string()), "{stack:?}");
+    }
+    let module = |frame: usize| &thrown[0]["stack"][frame]["module"];
+    assert_eq!((module(0), module(4)), (&"System.Private.CoreLib".into(), &"HotLoopBench".into()));
+    let text = run(
+        [
+            "events".as_ref(),
+            "--stacks".as_ref(),
+            "--limit".as_ref(),
+            "1".as_ref(),
+            "--name".as_ref(),
+            "exceptionthrown".as_ref(),
+            file.as_os_str(),
+        ],
+        0,
+    );
+    let text = String::from_utf8(text.stdout).unwrap();
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.trim_start().starts_with("0x") && second.ends_with("ExInfo&) [System.Private.CoreLib]"), "{text}");
+}
+
+#[test]
+fn what_can_be_read_once_has_addresses_for_stacks() {
+    let Some(corpus) = corpus() else { return };
+    let file = std::fs::File::open(corpus.join("nettrace/net10-exceptions.nettrace")).unwrap();
+    let output = strata(["events", "-", "--json", "--stacks", "--name", "exceptionthrown"].map(std::ffi::OsStr::new))
+        .stdin(file)
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert_eq!(text.lines().count(), 2000);
+    for line in text.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let frame = event["stack"][0].as_object().unwrap();
+        assert!(frame["address"].as_str().unwrap().starts_with("0x") && frame.len() == 1, "{frame:?}");
+    }
 }
 
 #[test]
@@ -79,6 +116,21 @@ fn text_and_csv_have_a_line_for_each_event() {
     for name in ["gen-0-gc-budget", "total-pause-time-by-gc"] {
         assert!(names.contains(&name), "{names:?}");
     }
+}
+
+#[test]
+fn lines_keep_to_a_width_and_lose_nothing() {
+    let Some(corpus) = corpus() else { return };
+    let file = corpus.join("nettrace/net6-linux-gc-threads-exceptions.nettrace");
+    let text = |options: &[&str]| {
+        let arguments = ["events", "--stacks"].iter().chain(options).map(AsRef::as_ref).chain([file.as_os_str()]);
+        String::from_utf8(run(arguments, 0).stdout).unwrap()
+    };
+    let (whole, narrow) = (text(&[]), text(&["--width", "80"]));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80));
+    assert!(whole.lines().any(|line| line.chars().count() > 200));
+    let words = |text: &str| text.split_whitespace().collect::<String>();
+    assert_eq!(words(&narrow), words(&whole));
 }
 
 #[test]

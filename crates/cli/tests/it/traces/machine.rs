@@ -77,4 +77,26 @@ fn info_and_events_know_the_collector() {
     let mappings = lines(&["events", "--json", "--name", "ProcessMapping"], &file);
     assert_eq!(mappings[2]["fields"]["FileName"], "/opt/bank/vault");
     assert!(mappings.iter().all(|line| line["payload_problem"].is_null()), "{mappings:?}");
+    assert_eq!(told["loss"]["events"], Value::Null, "such a trace does not tell");
+    let samples = lines(&["events", "--json", "--stacks", "--name", "cpu"], &file);
+    let function = |sample: usize, frame: usize| &samples[sample]["stack"][frame]["function"];
+    assert_eq!((function(0, 0), function(0, 1)), (&"do_syscall_64".into(), &"Shop.Cart.Add(int32)".into()));
+    assert_eq!((&samples[2]["stack"][0]["address"], function(2, 0)), (&"0x1234".into(), &Value::Null));
+}
+
+#[test]
+fn what_such_a_trace_cannot_do_is_said() {
+    let scratch = Scratch::new();
+    let file = written(&scratch, "machine.nettrace", &machine());
+    let folder = scratch.path(".");
+    let said = stderr(&run(["report".as_ref(), file.as_os_str(), "--symbols".as_ref(), folder.as_os_str()], 0));
+    assert!(said.contains("--symbols is not used"), "{said}");
+    let out = scratch.path("part.nettrace");
+    let said = stderr(&run(["convert".as_ref(), file.as_os_str(), "-o".as_ref(), out.as_os_str()], 3));
+    assert!(said.contains("-o part.json.gz"), "{said}");
+    let said = stderr(&run(["events".as_ref(), file.as_os_str(), "--name".as_ref(), "process*".as_ref()], 6));
+    assert!(
+        said.contains("no event of the name process*; there are ExistingProcess, ProcessMapping, ProcessSymbol"),
+        "{said}"
+    );
 }

@@ -1,7 +1,7 @@
 //! Names and payloads that someone made up to do harm, and losses.
 
 use super::*;
-use strata_testkit::nettrace::utf16;
+use strata_testkit::nettrace::{Trace, utf16};
 
 /// A field list of version 4 with one text.
 fn one_text(name: &str) -> Vec<u8> {
@@ -102,6 +102,10 @@ fn payloads_that_do_not_fit_are_told_and_cost_no_other_event() {
         fits("jam"),
     ];
     assert_eq!(found, expected);
+    let csv = String::from_utf8(run(["events".as_ref(), "--csv".as_ref(), file.as_os_str()], 0).stdout).unwrap();
+    let ends: Vec<&str> = csv.lines().skip(1).map(|line| line.split_once('}').unwrap().1).collect();
+    let longer = "\",longer than described,6900630065000000010203";
+    assert_eq!(ends, ["\",,", ",shorter than described,74006500", longer, "\",,"]);
 }
 
 #[test]
@@ -161,4 +165,79 @@ fn a_large_payload_is_whole_and_tiny_blocks_are_no_burden() {
     }
     let file = written(&scratch, "tiny.nettrace", &stream.end());
     assert_eq!(info(&file)["events"], 200_000);
+}
+
+#[test]
+fn headers_that_cannot_be_true_are_not_believed() {
+    let definition = named(1, "Shop", "Sold", "what");
+    let scratch = Scratch::new();
+    let check = |trace: Trace, words: &[&str], not_valid: &[(&str, &str)]| {
+        let blobs = Blobs::compressed().with(event(1, 1, &utf16("tea")));
+        let stream = Stream::new().trace(trace).metadata(std::slice::from_ref(&definition)).events(&blobs);
+        let file = written(&scratch, "header.nettrace", &stream.end());
+        let text = String::from_utf8(run(["info".as_ref(), file.as_os_str()], 0).stdout).unwrap();
+        for word in words {
+            assert!(text.contains(word), "no {word:?} in\n{text}");
+        }
+        let told = info(&file);
+        let found: Vec<(&str, &str)> = told["trace"]["not_valid"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| (entry["what"].as_str().unwrap(), entry["value"].as_str().unwrap()))
+            .collect();
+        assert_eq!(found, not_valid);
+        for (what, _) in not_valid {
+            let name = if *what == "began" { "began_unix_ms" } else { what };
+            assert_eq!(told["trace"][name], Value::Null);
+        }
+        // Events are listed all the same.
+        assert_eq!(lines(&["events", "--json"], &file)[0]["fields"]["what"], "tea");
+        told["duration_ns"].clone()
+    };
+    let utc = Trace::default().utc;
+    let usual = check(Trace::default(), &["began      2026-", "lasted     0.000 s"], &[]);
+    assert_eq!(usual, 1000);
+    let month = Trace { utc: [2026, 13, utc[2], utc[3], 1, 2, 3, 4], ..Trace::default() };
+    let time = "2026-13-03 01:02:03.004 UTC";
+    check(month, &["began      not valid (2026-13-03 01:02:03.004 UTC)"], &[("began", time)]);
+    let process = Trace { process_id: u32::MAX, processors: u32::MAX, ..Trace::default() };
+    let words = ["process    id not valid (4294967295)", "64-bit, number of processors not valid (4294967295)"];
+    check(process, &words, &[("process_id", "4294967295"), ("processors", "4294967295")]);
+    check(Trace { process_id: 0, processors: 0, ..Trace::default() }, &["process    not told by the trace"], &[]);
+    let words = ["lasted     not known: the clock's ticks in a second are not valid (1)"];
+    let slow = check(Trace { frequency: 1, ..Trace::default() }, &words, &[("ticks_per_second", "1")]);
+    assert_eq!(slow, Value::Null);
+    let words = ["lasted     not known: the events come before the start of the trace"];
+    let late = check(Trace { sync_ticks: u64::MAX, ..Trace::default() }, &words, &[]);
+    assert_eq!(late, Value::Null);
+
+    // Without a clock nothing has a time.
+    for frequency in [0, 1 << 63] {
+        let stream = Stream::new().trace(Trace { frequency, ..Trace::default() });
+        let file = written(&scratch, "header.nettrace", &stream.end());
+        let output = run(["info".as_ref(), file.as_os_str()], 0);
+        assert!(stderr(&output).contains("the trace is damaged at byte 32"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn threads_that_are_too_many_to_be_told_apart_are_counted_together() {
+    let scratch = Scratch::new();
+    let definitions = [named(1, "Shop", "Sold", "what")];
+    let stream = (0..4).fold(Stream::with_trace().metadata(&definitions), |stream, block| {
+        let threads = block * 25_001..(block + 1) * 25_001;
+        let of = |thread: u64| Blob { thread, ..event(1, 1, &utf16("tea")) };
+        stream.events(&threads.fold(Blobs::compressed(), |blobs, thread| blobs.with(of(thread))))
+    });
+    let file = written(&scratch, "threads.nettrace", &stream.end());
+    let told = info(&file);
+    assert_eq!(told["events_of_other_threads"], 4);
+    assert_eq!(told["threads"].as_array().unwrap().len(), 100_000);
+    let output = run(["info".as_ref(), "--width".as_ref(), "80".as_ref(), file.as_os_str()], 0);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for row in ["     99980   99.97  99980 more threads: --all", "         4    <0.1  threads beyond the first 100000"]
+    {
+        assert!(text.contains(row), "no {row:?} in\n{text}");
+    }
 }

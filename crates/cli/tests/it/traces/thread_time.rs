@@ -128,7 +128,7 @@ fn a_trace_without_samples_says_what_it_has() {
         vec!["convert".as_ref(), file.as_os_str(), "-o".as_ref(), out.as_os_str()],
     ] {
         let said = stderr(&run(arguments, 6));
-        for word in ["3783 events", "Microsoft-Windows-DotNETRuntimeRundown 3136", "strata events", "strata info"] {
+        for word in ["3783 events", "Microsoft-Windows-DotNETRuntimeRundown 3136", "--name EVENT", "strata info"] {
             assert!(said.contains(word), "no {word:?} in {said}");
         }
         assert!(!out.exists());

@@ -1,7 +1,7 @@
 //! What the stream says of mappings and symbols, and what that makes of an address.
 
 use super::super::names::{CodeInTime, Role};
-use super::symbol_name::{NameSays, SymbolName};
+use super::symbol_name::SymbolName;
 use super::told::{Told, ToldRanges};
 use crate::paths;
 use crate::symbols::{Named, kind_of_image};
@@ -172,6 +172,16 @@ impl Code {
         Some(ProcessCode { code: self, mappings, changes, shared_changes: &self.shared_changes })
     }
 
+    /// What is at an address of a process at a time; `None` of a process that is none.
+    pub(super) fn name(&self, process: u32, address: Avma, at: Timestamp) -> Option<Named> {
+        Some(self.name_in(self.in_process.get(process as usize)?, address, at))
+    }
+
+    fn name_in(&self, mappings: &ToldRanges, address: Avma, at: Timestamp) -> Named {
+        let mapping = mappings.find(address, at).and_then(|told| self.mappings.get(told.what as usize));
+        mapping.map_or_else(|| unmapped(address), |mapping| self.named(mapping, address, at))
+    }
+
     fn text(&self, place: u32) -> &str {
         self.texts.get(place as usize).map_or("", |text| text)
     }
@@ -202,23 +212,15 @@ impl Code {
             Module { name: name.to_owned(), path: path.to_owned(), build_id }
         };
         match (symbol, image) {
-            (Some(SymbolName { name, says: NameSays::Managed { kind, assembly } }), image) => {
-                let module = match image.filter(|image| paths::stem(image) == assembly) {
-                    Some(image) => module(paths::stem(image)),
-                    None => Module { name: assembly, path: String::new(), build_id: None },
+            (Some(SymbolName { name, kind, assembly }), image) => {
+                let module = match (assembly, image) {
+                    (None, image) => image.map(module),
+                    (Some(assembly), Some(image)) if paths::stem(image) == assembly => Some(module(paths::stem(image))),
+                    (Some(assembly), _) => Some(Module { name: assembly, path: String::new(), build_id: None }),
                 };
-                Named { name, module: Some(module), kind, source: NameSource::TraceSymbol, line: None }
+                let kind = kind.unwrap_or_else(|| image.map_or(CodeKind::Unknown, kind_of_image));
+                Named { name, module, kind, source: NameSource::TraceSymbol, line: None }
             }
-            (Some(SymbolName { name, says }), image) => Named {
-                name,
-                module: image.map(module),
-                kind: match says {
-                    NameSays::Stub => CodeKind::Stub,
-                    _ => image.map_or(CodeKind::Unknown, kind_of_image),
-                },
-                source: NameSource::TraceSymbol,
-                line: None,
-            },
             (None, Some(image)) => {
                 let offset = address.offset_from(mapping.start).unwrap_or(0).saturating_add(mapping.file_offset);
                 Named {
@@ -256,10 +258,8 @@ fn next_of(changes: &[Timestamp], now: Timestamp) -> Timestamp {
 
 impl CodeInTime for ProcessCode<'_> {
     fn name(&mut self, address: Avma, at: Timestamp) -> (Named, Timestamp) {
-        let found = self.mappings.find(address, at);
-        let mapping = found.and_then(|told| self.code.mappings.get(told.what as usize));
-        let named = mapping.map_or_else(|| unmapped(address), |mapping| self.code.named(mapping, address, at));
-        (named, next_of(self.changes, at).min(next_of(self.shared_changes, at)))
+        let until = next_of(self.changes, at).min(next_of(self.shared_changes, at));
+        (self.code.name_in(self.mappings, address, at), until)
     }
 
     fn found(&self, role: Role) -> Found {

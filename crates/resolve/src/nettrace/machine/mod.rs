@@ -8,12 +8,15 @@ mod processes;
 mod symbol_name;
 mod told;
 
+use super::id;
 use super::names::Names;
 use super::stacks::RawStack;
+use crate::symbols::Named;
 use code::{Code, CodeReader, ProcessCode};
 use processes::{Processes, RawProcess};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
+use strata_address::Avma;
 use strata_nettrace::universal::UniversalEvent;
 use strata_nettrace::{Event, TraceInfo};
 use strata_profile::{
@@ -21,7 +24,7 @@ use strata_profile::{
 };
 
 /// Time between samples where the stream does not tell: what collectors do if they are not told otherwise.
-const USUAL_PERIOD_NS: u64 = 1_000_000;
+pub(super) const USUAL_PERIOD_NS: u64 = 1_000_000;
 
 /// One sample, its stack not named yet.
 #[derive(Clone, Copy, Debug)]
@@ -33,15 +36,6 @@ struct RawSample {
     stack: Option<RawStack>,
     /// How many times the period between samples it stands for.
     weight: u64,
-}
-
-/// What one sample stands for, in the unit of what is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Period {
-    /// It is known.
-    Known(u64),
-    /// The stream does not tell, so that it is what is usual.
-    Assumed(u64),
 }
 
 /// Takes what a collector of a whole machine wrote.
@@ -63,7 +57,7 @@ impl Machine {
                 true
             }
             UniversalEvent::Process(beginning, process) => {
-                self.processes.began(event, *beginning, process.name.to_string());
+                self.processes.began(event, *beginning, process.name.to_string(), at);
                 true
             }
             UniversalEvent::ProcessExit => {
@@ -114,53 +108,39 @@ impl Machine {
         self.processes.stacks_restart();
     }
 
+    /// What names the stacks of its events.
+    pub(super) fn into_code(self) -> MachineCode {
+        let (code, _) = self.code.finish(self.processes.all.len());
+        let mut of_pid: FxHashMap<u64, Vec<(Timestamp, u32)>> = FxHashMap::default();
+        for (number, process) in (0..).zip(&self.processes.all) {
+            of_pid.entry(process.pid).or_default().push((process.since, number));
+        }
+        MachineCode { code, of_pid }
+    }
+
     /// Whether there is anything to show.
     pub(super) fn has_samples(&self) -> bool {
         !self.samples.is_empty()
     }
 
-    /// What the samples measure.
-    pub(super) fn measure(trace: Option<TraceInfo>) -> Measure {
-        let frequency_hz = match Self::period(trace) {
-            Period::Known(period) => 1_000_000_000_u64.checked_div(period).unwrap_or(0),
-            Period::Assumed(_) => 0,
-        };
-        Measure::CpuTime { event: "cpu".to_owned(), frequency_hz }
+    /// Which of its events samples have no place for.
+    pub(super) fn tell_unshown(&self, loss: &mut Loss) {
+        let reason = "this version does not show time off the processors yet";
+        not_used(loss, self.context_switches, "context switches", reason);
     }
 
-    /// How far samples are apart, nanoseconds.
-    pub(super) fn period(trace: Option<TraceInfo>) -> Period {
-        let told = trace.and_then(|trace| trace.sampling_period_ns).filter(|period| *period > 0);
-        told.map_or(Period::Assumed(USUAL_PERIOD_NS), |period| Period::Known(period.into()))
+    /// Which of its events could not be used at all.
+    pub(super) fn tell_damage(&self, loss: &mut Loss) {
+        not_used(loss, self.damaged, "events of the collector", "they do not hold what such events hold");
     }
 
-    /// What of its events is not in any profile.
-    pub(super) fn tell_loss(&self, loss: &mut Loss) {
-        let mut not_used = |events, what, reason| {
-            if events > 0 {
-                loss.gaps.push(Gap::NotUsed { events, what, reason });
-            }
-        };
-        not_used(self.context_switches, "context switches", "this version does not show time off the processors yet");
-        not_used(self.damaged, "events of the collector", "they do not hold what such events hold");
-    }
-
-    /// Everything came: names all samples and adds them to the profile.
-    pub(super) fn finish(self, builder: &mut ProfileBuilder, period: Period) {
-        self.tell_loss(builder.loss_mut());
+    /// Everything came: names all samples and adds them to the profile, each with so much weight for one.
+    pub(super) fn finish(self, builder: &mut ProfileBuilder, of_one: u64) {
+        self.tell_damage(builder.loss_mut());
         let Self { mut samples, processes, code, .. } = self;
-        let of_one = match period {
-            Period::Known(weight) => weight,
-            Period::Assumed(assumed_ns) => {
-                builder.loss_mut().gaps.push(Gap::SamplingPeriod { assumed_ns });
-                assumed_ns
-            }
-        };
         let (code, homeless) = code.finish(processes.all.len());
-        if homeless > 0 {
-            let reason = "the trace does not tell of the mappings that they are in";
-            builder.loss_mut().gaps.push(Gap::NotUsed { events: homeless, what: "symbols", reason });
-        }
+        let reason = "the trace does not tell of the mappings that they are in";
+        not_used(builder.loss_mut(), homeless, "symbols", reason);
         samples.sort_by_key(|sample| sample.time);
         let mut rows = Rows { processes: &processes, code: &code, of_process: FxHashMap::default() };
         let threads: Vec<ThreadId> = rows.threads(builder);
@@ -173,6 +153,39 @@ impl Machine {
             builder.sample(Sample { time, thread, stack, weight, state: ThreadState::Running, end: StackEnd::Untold });
         }
     }
+}
+
+/// Code of all processes of a machine.
+pub(super) struct MachineCode {
+    code: Code,
+    /// By process id: since when it is which process, in the order of time.
+    of_pid: FxHashMap<u64, Vec<(Timestamp, u32)>>,
+}
+
+impl MachineCode {
+    /// What is at an address of the process of an event.
+    pub(super) fn name(&self, event: &Event<'_>, address: Avma, at: Timestamp) -> Option<Named> {
+        let processes = self.of_pid.get(&event.process_id().unwrap_or(0))?;
+        let (_, process) = processes.iter().rev().find(|(since, _)| *since <= at)?;
+        self.code.name(*process, address, at)
+    }
+}
+
+fn not_used(loss: &mut Loss, events: u64, what: &'static str, reason: &'static str) {
+    if events > 0 {
+        loss.gaps.push(Gap::NotUsed { events, what, reason });
+    }
+}
+
+/// What samples of CPU time measure that are so far apart.
+pub(super) fn measure(period_ns: Option<u64>) -> Measure {
+    let frequency_hz = period_ns.and_then(|period| 1_000_000_000_u64.checked_div(period)).unwrap_or(0);
+    Measure::CpuTime { event: "cpu".to_owned(), frequency_hz }
+}
+
+/// How far samples are apart, where the stream tells.
+pub(super) fn period_ns(trace: Option<TraceInfo>) -> Option<u64> {
+    trace.and_then(|trace| trace.sampling_period_ns).map(u64::from).filter(|period| *period > 0)
 }
 
 /// Rows of the profile that samples refer to: those of threads that were sampled, and of their processes.
@@ -210,9 +223,4 @@ impl Rows<'_> {
 
 fn row_of(raw: &RawProcess) -> Process {
     Process { pid: id(raw.pid), name: raw.name.clone(), runtime_version: None }
-}
-
-/// More than 32 bits have only ids of nothing that was ever seen.
-fn id(id: u64) -> u32 {
-    u32::try_from(id).unwrap_or(u32::MAX)
 }

@@ -4,16 +4,20 @@ use super::super::stacks::Stacks;
 use rustc_hash::FxHashMap;
 use strata_nettrace::Event;
 use strata_nettrace::universal::Beginning;
+use strata_profile::Timestamp;
 
 /// A process: one that has the id of another that ended before it began is not the same.
 #[derive(Debug, Default)]
 pub(super) struct RawProcess {
     pub(super) pid: u64,
+    /// From when on it has its id.
+    pub(super) since: Timestamp,
     /// Empty until the stream says it.
     pub(super) name: String,
     /// Those of its samples: an address is something else in every process.
     pub(super) stacks: Stacks,
-    has_ended: bool,
+    /// Whether it was said to have ended and had no sample since: collectors say so whenever one of its threads ends.
+    seems_ended: bool,
     /// Whether it had a stack since they restarted.
     has_new_stacks: bool,
 }
@@ -46,23 +50,23 @@ impl Processes {
         let pid = event.process_id().unwrap_or(0);
         match self.of_pid.get(&pid) {
             Some(known) => Some(*known),
-            None => self.add(pid),
+            None => self.add(pid, Timestamp(0)),
         }
     }
 
-    fn add(&mut self, pid: u64) -> Option<u32> {
+    fn add(&mut self, pid: u64, since: Timestamp) -> Option<u32> {
         let new = u32::try_from(self.all.len()).ok()?;
-        self.all.push(RawProcess { pid, ..RawProcess::default() });
+        self.all.push(RawProcess { pid, since, ..RawProcess::default() });
         self.of_pid.insert(pid, new);
         Some(new)
     }
 
     /// There is a process.
-    pub(super) fn began(&mut self, event: &Event<'_>, beginning: Beginning, name: String) {
+    pub(super) fn began(&mut self, event: &Event<'_>, beginning: Beginning, name: String, at: Timestamp) {
         let Some(known) = self.of(event) else { return };
-        let has_ended = self.all.get(known as usize).is_some_and(|process| process.has_ended);
+        let seems_ended = self.all.get(known as usize).is_some_and(|process| process.seems_ended);
         let process = match beginning {
-            Beginning::Now if has_ended => self.add(event.process_id().unwrap_or(0)),
+            Beginning::Now if seems_ended => self.add(event.process_id().unwrap_or(0), at),
             _ => Some(known),
         };
         if let Some(process) = process.and_then(|process| self.all.get_mut(process as usize)) {
@@ -70,11 +74,11 @@ impl Processes {
         }
     }
 
-    /// The process of the event ended. What still comes of its id is its own, until another begins.
+    /// The process of the event, or a thread of it, ended. What still comes of its id is its own, until another begins.
     pub(super) fn ended(&mut self, event: &Event<'_>) {
         let process = self.of(event);
         if let Some(process) = process.and_then(|process| self.all.get_mut(process as usize)) {
-            process.has_ended = true;
+            process.seems_ended = true;
         }
     }
 
@@ -101,6 +105,7 @@ impl Processes {
     /// The stacks of a process, to add to.
     pub(super) fn stacks(&mut self, process: u32) -> Option<&mut Stacks> {
         let raw = self.all.get_mut(process as usize)?;
+        raw.seems_ended = false;
         if !raw.has_new_stacks {
             raw.has_new_stacks = true;
             self.with_new_stacks.push(process);

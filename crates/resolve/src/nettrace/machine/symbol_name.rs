@@ -1,25 +1,17 @@
-//! How collectors spell names of managed code, and how we do.
+//! How collectors spell names of code, and how we do.
 
 use crate::demangle::demangle;
-use crate::managed::method_display_name;
+use crate::managed::{is_il_stub, method_display_name};
 use strata_profile::{CodeKind, Tier};
 
-/// A name of code.
-#[derive(Debug, PartialEq, Eq)]
+/// A name of code, and what it says of the code beside that.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolName {
     pub(super) name: String,
-    pub(super) says: NameSays,
-}
-
-/// What a name says of the code beside what it is called.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum NameSays {
-    /// Managed code: how it was compiled, and in which assembly it is.
-    Managed { kind: CodeKind, assembly: String },
-    /// Something that the runtime writes and that is no method.
-    Stub,
-    /// Nothing.
-    Nothing,
+    /// What kind of code it is: how a method was compiled, or that it is something that the runtime writes.
+    pub(super) kind: Option<CodeKind>,
+    /// In which assembly a method is.
+    pub(super) assembly: Option<String>,
 }
 
 impl SymbolName {
@@ -28,7 +20,7 @@ impl SymbolName {
     /// name that may be mangled.
     pub(super) fn read(text: &str) -> Self {
         let managed = managed(text).or_else(|| stub(text));
-        managed.unwrap_or_else(|| Self { name: native(text), says: NameSays::Nothing })
+        managed.unwrap_or_else(|| Self { name: native(text), ..Self::default() })
     }
 }
 
@@ -42,13 +34,11 @@ fn managed(text: &str) -> Option<SymbolName> {
     let (place, arguments) = method.split_at_checked(arguments)?;
     let (of_type, name) = place.rsplit_once("::")?;
     let signature = format!("  {arguments}");
-    let kind = match of_type == "dynamicClass" && name.starts_with("IL_STUB") {
-        true => CodeKind::Stub,
-        false => kind_of(tier),
-    };
+    let kind = if is_il_stub(of_type, name) { CodeKind::Stub } else { kind_of(tier) };
     Some(SymbolName {
         name: method_display_name(of_type, name, &signature),
-        says: NameSays::Managed { kind, assembly: assembly.to_owned() },
+        kind: Some(kind),
+        assembly: Some(assembly.to_owned()),
     })
 }
 
@@ -58,7 +48,7 @@ fn stub(text: &str) -> Option<SymbolName> {
     let is_numbered = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
     let (kind, owner) = what.strip_suffix('>').filter(|_| is_numbered)?.split_once('<')?;
     let name = if kind == owner { kind } else { what };
-    Some(SymbolName { name: name.to_owned(), says: NameSays::Stub })
+    Some(SymbolName { name: name.to_owned(), kind: Some(CodeKind::Stub), assembly: None })
 }
 
 /// The runtime's words for how a method was compiled. Its perf maps have other ones for instrumented code than its events.
@@ -84,7 +74,7 @@ fn half_demangled(text: &str) -> Option<String> {
     let (path, after_path) = text.rsplit_once("::h")?;
     let (hash, ending) = after_path.split_at_checked(HASH_DIGITS)?;
     let is_hash = hash.bytes().all(|digit| digit.is_ascii_hexdigit()) && !path.contains([' ', '(', '<']);
-    if !is_hash || !(ending.is_empty() || ending.starts_with(CLONE)) {
+    if !is_hash || path.split("::").any(str::is_empty) || !(ending.is_empty() || ending.starts_with(CLONE)) {
         return None;
     }
     let parts = path.split("::").map(|part| format!("{}{part}", part.len()));
@@ -104,11 +94,8 @@ mod tests {
     #[test]
     fn names_read_as_one_writes_them() {
         let check = |text, name: &str, managed: Option<(CodeKind, &str)>| {
-            let says = managed.map_or(NameSays::Nothing, |(kind, assembly)| NameSays::Managed {
-                kind,
-                assembly: assembly.to_owned(),
-            });
-            assert_eq!(SymbolName::read(text), SymbolName { name: name.to_owned(), says });
+            let (kind, assembly) = managed.map(|(kind, assembly)| (kind, assembly.to_owned())).unzip();
+            assert_eq!(SymbolName::read(text), SymbolName { name: name.to_owned(), kind, assembly });
         };
         check(
             "void [Shop] Shop.Cart::Add(int32,class System.String)[OptimizedTier1]",
@@ -139,6 +126,8 @@ mod tests {
             None,
         );
         check("shop::h0123456789abcde", "shop::h0123456789abcde", None);
+        check("::h0123456789abcdef", "::h0123456789abcdef", None);
+        check("shop::::h0123456789abcdef", "shop::::h0123456789abcdef", None);
         check("shop::add(int)::h0123456789abcdef", "shop::add(int)::h0123456789abcdef", None);
         check("shop::h0123456789abcdefg", "shop::h0123456789abcdefg", None);
         check("do_syscall_64", "do_syscall_64", None);
@@ -157,7 +146,8 @@ mod tests {
     #[test]
     fn stubs_of_one_kind_have_one_name() {
         let check = |text, name: &str| {
-            assert_eq!(SymbolName::read(text), SymbolName { name: name.to_owned(), says: NameSays::Stub });
+            let stub = SymbolName { name: name.to_owned(), kind: Some(CodeKind::Stub), assembly: None };
+            assert_eq!(SymbolName::read(text), stub);
         };
         check("stub<2957> GenerateDispatchStub<GenerateDispatchStub>", "GenerateDispatchStub");
         check("stub<3> AllocateTemporaryEntryPoints<PRECODE_STUB>", "AllocateTemporaryEntryPoints<PRECODE_STUB>");

@@ -1,6 +1,6 @@
 //! Prints how fast a million samples are encoded, written, parsed and put in time order.
 //!
-//! `cargo run --release -p strata-perfdata --example throughput`
+//! `cargo run --release -p strata-perfdata --example records`
 
 use std::hint::black_box;
 use std::io::Cursor;

@@ -32,7 +32,7 @@ fn cpu_time() -> Duration {
 }
 
 fn main() -> io::Result<()> {
-    let mut sketch = Sketch::new("throughput");
+    let mut sketch = Sketch::new("exporting");
     let process = sketch.process(1, "app");
     let threads: Vec<_> = (0..16).map(|tid| sketch.thread(process, tid + 1, "worker")).collect();
     let module = Some(sketch.module("App", None));

@@ -1,6 +1,6 @@
 //! How fast streams are decoded to events with stacks, on one core.
 //!
-//! `cargo run --release -p strata-nettrace --example throughput -- FILE...`
+//! `cargo run --release -p strata-nettrace --example decoding -- FILE...`
 //!
 //! Each file is laid out in memory often enough to fill 256 MiB, so that the bytes come from memory and not from a cache,
 //! and every copy is decoded from its first byte. The figures are the best and the median of several rounds, in time on the
@@ -19,7 +19,7 @@ const ROUNDS: usize = 7;
 fn main() {
     let files: Vec<String> = std::env::args().skip(1).collect();
     if files.is_empty() {
-        eprintln!("usage: throughput FILE...");
+        eprintln!("usage: decoding FILE...");
         std::process::exit(3);
     }
     println!("{:>10} {:>10} {:>10} {:>12} {:>10}  file", "best MB/s", "median", "in order", "events/s", "bytes/ev");
