@@ -1,178 +1,258 @@
 //! Which managed code was where, and when.
 //!
-//! Memory for JIT code is reused: an address alone names nothing. A [`CodeHistory`] holds every change with its time; a
-//! [`CodeCursor`] walks through it together with the samples and knows what is alive at each.
+//! Memory for JIT code is reused: an address alone names nothing. A [`CodeMap`] has all bodies of code of one process, each
+//! with what is known of its birth and death, and tells what was at an address at a time.
+//!
+//! # Laws
+//!
+//! 1. A body is told of once: at its birth, or when something lists it as being there. At an address counts what was told of
+//!    last. It takes the place of all that was there before, for good: once it is gone, nothing is there.
+//! 2. A death ends its own body, not what took the body's place meanwhile.
+//! 3. Where nothing is known to be, counts what is told of next, for code that runs is there: a listed body was there for an
+//!    unknown time, back to the last known death at the address; a born one runs up to a second before the event of its birth.
+//! 4. Where a process begins another program, what was told of before is gone, and what is told of later was not there before.
+//! 5. Of bodies that were told of at one time the one with the higher number counts as told of later.
+//! 6. Nothing else counts: not the order in which bodies come here, and no body over other addresses.
+//!
+//! So no answer is a body that was dead by then, or, more than a second before its birth, one that was not born yet. Building takes
+//! `n log n` time and memory in the worst case, memory in proportion to `n` where few bodies share addresses; a look-up takes
+//! logarithmic time, squared where many do.
 
-use strata_address::{Avma, AvmaRange, RangeMap};
+mod crowd;
+mod search_tree;
+#[cfg(test)]
+mod tests;
+
+use crowd::Crowd;
+use rustc_hash::FxHashMap;
+use search_tree::SearchTree;
+use std::ops::Range;
+use strata_address::{Avma, AvmaRange};
 use strata_profile::Timestamp;
 
-/// Names one body of code: a row of whatever table the history's maker keeps.
+/// Names one body of code: a row of whatever table the map's maker keeps.
 pub type CodeId = u32;
 
 /// How long a body may run before the event that announces it has its time: the thread that compiled it, in the background
 /// since tiers exist, may be kept waiting between making the body callable and telling of it.
-const EARLY_NS: u64 = 1_000_000_000;
+pub(crate) const EARLY_NS: u64 = 1_000_000_000;
 
-/// One change.
+/// So many bodies that share addresses are gone through one by one.
+const FEW: usize = 16;
+
+/// After every moment.
+const NEVER: Timestamp = Timestamp(u64::MAX);
+
+/// One body of code in its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Change {
-    at: Timestamp,
-    what: What,
+pub struct Life {
+    /// Where it is.
+    pub range: AvmaRange,
+    /// How it is known.
+    pub told: Told,
+    /// From when on it is gone, where it is known to go.
+    pub until: Option<Timestamp>,
+    /// What it is.
+    pub code: CodeId,
 }
 
+/// When and how a body was told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Load(AvmaRange, CodeId),
-    Unload(AvmaRange),
+pub enum Told {
+    /// It came to be then.
+    Born(Timestamp),
+    /// It was there then, since an unknown time. One that went just then was there before.
+    Listed(Timestamp),
 }
 
-/// All changes of one process, in time order.
+impl Told {
+    /// The moment.
+    pub const fn at(self) -> Timestamp {
+        match self {
+            Self::Born(at) | Self::Listed(at) => at,
+        }
+    }
+}
+
+/// What is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The body, where one is known.
+    pub code: Option<CodeId>,
+    /// The answer is the same for all later times before this one.
+    pub until: Timestamp,
+}
+
+/// All bodies of code of one process, by address and time.
+///
+/// An island is a body with all that share addresses with it, and with these, and so on: mostly one alone.
 #[derive(Clone, Debug, Default)]
-pub struct CodeHistory {
-    before: Vec<(AvmaRange, CodeId)>,
-    changes: Vec<Change>,
+pub struct CodeMap {
+    /// Where each island begins.
+    starts: SearchTree,
+    islands: Vec<Island>,
+    /// Bodies that are not alone, by island, and there in the order in which they were told of.
+    rows: Vec<Row>,
+    /// The islands of more than a few.
+    crowds: FxHashMap<usize, Crowd>,
+    /// When the process began other programs, in order.
+    programs: Vec<Timestamp>,
 }
 
-impl CodeHistory {
-    /// Code that was there before the history begins. Of several over one address the first that was added stays.
-    pub fn add_before(&mut self, range: AvmaRange, code: CodeId) {
-        self.before.push((range, code));
+#[derive(Clone, Debug)]
+enum Island {
+    Alone(Row),
+    /// Places in [`CodeMap::rows`].
+    Several(Range<usize>),
+}
+
+/// A body.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    range: AvmaRange,
+    told: Timestamp,
+    until: Timestamp,
+    code: CodeId,
+    is_born: bool,
+}
+
+impl Row {
+    fn new(life: &Life) -> Self {
+        Self {
+            range: life.range,
+            told: life.told.at(),
+            until: life.until.unwrap_or(NEVER),
+            code: life.code,
+            is_born: matches!(life.told, Told::Born(_)),
+        }
     }
 
-    /// Code that came to be at a time; what was there before is gone from then on.
-    pub fn add_load(&mut self, at: Timestamp, range: AvmaRange, code: CodeId) {
-        self.changes.push(Change { at, what: What::Load(range, code) });
+    /// Whether it was told of when it went.
+    fn is_parting(&self) -> bool {
+        self.until <= self.told
     }
 
-    /// Code that went at a time.
-    pub fn add_unload(&mut self, at: Timestamp, range: AvmaRange) {
-        self.changes.push(Change { at, what: What::Unload(range) });
+    /// From when on it holds where nothing else is known to be.
+    fn early(&self) -> Timestamp {
+        if self.is_born { Timestamp(self.told.0.saturating_sub(EARLY_NS)) } else { Timestamp(0) }
+    }
+}
+
+impl CodeMap {
+    /// Of these bodies, in any order.
+    pub fn new(lives: &[Life]) -> Self {
+        let mut bodies: Vec<Row> = lives.iter().map(Row::new).collect();
+        bodies.sort_unstable_by_key(|row| row.range.start());
+        let (mut starts, mut islands, mut rows, mut crowds) = (vec![], vec![], vec![], FxHashMap::default());
+        let mut reach = Avma(0);
+        let touching = bodies.chunk_by_mut(|row, next| {
+            reach = reach.max(row.range.end());
+            next.range.start() < reach
+        });
+        for island in touching {
+            let Some(&row) = island.first() else { continue };
+            starts.push(row.range.start().0);
+            if island.len() == 1 {
+                islands.push(Island::Alone(row));
+                continue;
+            }
+            island.sort_unstable_by_key(|row| (row.told, row.code));
+            if island.len() > FEW {
+                crowds.insert(islands.len(), Crowd::new(island.iter().map(|row| (row.range, row.is_parting()))));
+            }
+            islands.push(Island::Several(rows.len()..rows.len().saturating_add(island.len())));
+            rows.extend_from_slice(island);
+        }
+        rows.shrink_to_fit();
+        islands.shrink_to_fit();
+        Self { starts: SearchTree::new(starts.into_iter()), islands, rows, crowds, programs: Vec::new() }
     }
 
-    /// Puts the changes in time order (those of one time keep the order they were added in) and begins at the start.
-    pub fn cursor(mut self) -> CodeCursor {
-        self.changes.sort_by_key(|change| change.at);
-        let mut alive = RangeMap::default();
-        for (range, code) in self.before {
-            if !alive.overlaps(&range) {
-                alive.insert(range, code);
+    /// The process runs another program from then on, or none.
+    pub fn begin_program(&mut self, at: Timestamp) {
+        let place = self.programs.partition_point(|program| *program <= at);
+        self.programs.insert(place, at);
+    }
+
+    /// What is at an address at a time.
+    pub fn look_up(&self, address: Avma, at: Timestamp) -> Answer {
+        let around = self.starts.find(address.0).map(|island| self.around(island, address, at));
+        let (last, next) = around.unwrap_or_default();
+        let begun = self.programs.partition_point(|program| *program <= at);
+        let program = begun.checked_sub(1).and_then(|last| self.programs.get(last)).copied().unwrap_or_default();
+        let next_program = self.programs.get(begun).copied().unwrap_or(NEVER);
+        let next = next.filter(|next| next.told < next_program);
+        if let Some(last) = last.filter(|last| program <= last.told && at < last.until) {
+            let next = next.map_or(next_program, |next| next.told);
+            return Answer { code: Some(last.code), until: last.until.min(next) };
+        }
+        match next {
+            None => Answer { code: None, until: next_program },
+            Some(next) if at < next.early() => Answer { code: None, until: next.early() },
+            Some(next) => Answer { code: Some(next.code), until: next.told },
+        }
+    }
+
+    /// Of an island's bodies over an address: the last that was told of by then and was there, and the first that is told of
+    /// later.
+    fn around(&self, island: usize, address: Avma, at: Timestamp) -> (Option<&Row>, Option<&Row>) {
+        let rows = self.rows_of(island);
+        if rows.len() > FEW
+            && let Some(crowd) = self.crowds.get(&island)
+        {
+            let told = rows.partition_point(|row| row.told <= at);
+            let (last, next) = crowd.around(address, u32::try_from(told).unwrap_or(u32::MAX));
+            let row = |row: u32| rows.get(row as usize);
+            return (last.and_then(row), next.and_then(row));
+        }
+        let mut last = None;
+        for row in rows.iter().filter(|row| row.range.contains(address)) {
+            if row.told > at {
+                return (last, Some(row));
+            }
+            if !row.is_parting() {
+                last = Some(row);
             }
         }
-        CodeCursor { alive, changes: self.changes, ..CodeCursor::default() }
+        (last, None)
     }
-}
 
-/// What is alive at one moment; it only moves forward in time.
-#[derive(Clone, Debug, Default)]
-pub struct CodeCursor {
-    alive: RangeMap<CodeId>,
-    changes: Vec<Change>,
-    next: usize,
-    /// What will be announced soon, of several over one address the first.
-    upcoming: RangeMap<CodeId>,
-    /// The first change that is not looked at for `upcoming` yet.
-    ahead: usize,
-}
+    fn rows_of(&self, island: usize) -> &[Row] {
+        match self.islands.get(island) {
+            Some(Island::Alone(row)) => std::slice::from_ref(row),
+            Some(Island::Several(places)) => self.rows.get(places.clone()).unwrap_or_default(),
+            None => &[],
+        }
+    }
 
-impl CodeCursor {
-    /// Moves to a moment; returns whether anything changed.
-    pub fn advance(&mut self, to: Timestamp) -> bool {
-        let from = self.next;
-        self.look_ahead(to);
-        while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= to) {
-            match change.what {
-                What::Load(range, code) => {
-                    drop(self.alive.insert(range, code));
-                    if self.upcoming.get(range.start()).is_some_and(|(_, upcoming)| *upcoming == code) {
-                        drop(self.upcoming.remove(range));
+    /// What is still there after all that is known, in the order of addresses.
+    pub fn remaining(&self) -> impl Iterator<Item = (AvmaRange, CodeId)> {
+        let program = self.programs.last().copied().unwrap_or_default();
+        (0..self.islands.len()).flat_map(move |island| {
+            let rows = self.rows_of(island);
+            let mut edges: Vec<Avma> = rows.iter().flat_map(|row| [row.range.start(), row.range.end()]).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            let mut remaining: Vec<(AvmaRange, CodeId)> = Vec::new();
+            for piece in edges.windows(2).filter_map(|edges| AvmaRange::new(*edges.first()?, *edges.last()?)) {
+                let last = self.around(island, piece.start(), NEVER).0;
+                let Some(row) = last.filter(|row| row.until == NEVER && row.told >= program) else { continue };
+                match remaining.last_mut() {
+                    Some((range, code)) if *code == row.code && range.end() == piece.start() => {
+                        *range = AvmaRange::new(range.start(), piece.end()).unwrap_or(*range);
                     }
+                    _ => remaining.push((piece, row.code)),
                 }
-                What::Unload(range) => drop(self.alive.remove(range)),
             }
-            self.next = self.next.saturating_add(1);
-        }
-        self.next != from
+            remaining
+        })
     }
 
-    fn look_ahead(&mut self, now: Timestamp) {
-        let limit = Timestamp(now.0.saturating_add(EARLY_NS));
-        while let Some(change) = self.changes.get(self.ahead).filter(|change| change.at <= limit) {
-            if let What::Load(range, code) = change.what
-                && !self.upcoming.overlaps(&range)
-            {
-                self.upcoming.insert(range, code);
-            }
-            self.ahead = self.ahead.saturating_add(1);
-        }
-    }
-
-    /// Moves to a moment from which on nothing of what was there before is there.
-    pub fn clear(&mut self, at: Timestamp) {
-        self.advance(at);
-        self.alive = RangeMap::default();
-    }
-
-    /// The code at an address at the moment the cursor stands at, with its range: what is alive, or else what is announced
-    /// a moment later. Code that runs is there: where nothing is known yet, it is what will be told of next.
-    pub fn look_up(&self, address: Avma) -> Option<(AvmaRange, CodeId)> {
-        let found = self.alive.get(address).or_else(|| self.upcoming.get(address));
-        found.map(|(range, code)| (range, *code))
-    }
-
-    /// All code at the moment the cursor stands at, in the order of addresses.
-    pub fn alive(&self) -> impl Iterator<Item = (AvmaRange, CodeId)> {
-        self.alive.iter().map(|(range, code)| (range, *code))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn range(start: u64, bytes: u64) -> AvmaRange {
-        AvmaRange::sized(Avma(start), bytes).unwrap()
-    }
-
-    #[test]
-    fn a_reused_address_has_the_name_it_had_then() {
-        let mut history = CodeHistory::default();
-        history.add_before(range(0x1000, 0x100), 1);
-        history.add_before(range(0x1080, 0x100), 9);
-        history.add_load(Timestamp(5_000_000_000), range(0x1040, 0x20), 3);
-        history.add_load(Timestamp(20_000_000), range(0x1000, 0x80), 2);
-        history.add_unload(Timestamp(30_000_000), range(0x1000, 0x80));
-        let mut cursor = history.cursor();
-        let mut at = |milliseconds: u64, address| {
-            cursor.advance(Timestamp(milliseconds * 1_000_000));
-            cursor.look_up(Avma(address)).map(|(_, code)| code)
-        };
-        assert_eq!(at(1, 0x1040), Some(1), "known since before");
-        assert_eq!(at(1, 0x1180), None, "the first said of two that overlap");
-        assert_eq!(at(20, 0x1040), Some(2), "loaded");
-        assert_eq!(at(20, 0x1090), Some(1), "the part that was not covered is still there");
-        assert_eq!(at(30, 0x1040), None, "unloaded");
-        assert_eq!(at(4_500, 0x1040), Some(3), "announced soon");
-        assert_eq!(at(6_000, 0x105f), Some(3));
-        assert_eq!(at(6_000, 0x1060), None);
-    }
-
-    #[test]
-    fn code_may_run_before_it_is_announced() {
-        let mut history = CodeHistory::default();
-        history.add_load(Timestamp(900_000_000), range(0x1000, 0x100), 1);
-        history.add_unload(Timestamp(950_000_000), range(0x1000, 0x100));
-        history.add_load(Timestamp(1_000_000_000), range(0x1000, 0x100), 2);
-        history.add_load(Timestamp(2_500_000_000), range(0x3000, 0x100), 3);
-        let mut cursor = history.cursor();
-        let mut at = |milliseconds: u64, address| {
-            cursor.advance(Timestamp(milliseconds * 1_000_000));
-            cursor.look_up(Avma(address)).map(|(_, code)| code)
-        };
-        assert_eq!(at(1, 0x1000), Some(1), "of two that come, the first");
-        assert_eq!(at(1, 0x3000), None, "not for any length of time");
-        assert_eq!(at(900, 0x10ff), Some(1));
-        assert_eq!(at(1_000, 0x1000), Some(2));
-        assert_eq!(at(1_500, 0x3000), Some(3));
-        assert_eq!(at(2_600, 0x3000), Some(3));
+    /// How many bytes it holds.
+    pub fn memory(&self) -> usize {
+        let islands = self.islands.capacity().saturating_mul(size_of::<Island>());
+        let rows = self.rows.capacity().saturating_mul(size_of::<Row>());
+        let crowds = self.crowds.values().map(|crowd| crowd.memory().saturating_add(size_of::<(usize, Crowd)>()));
+        crowds.fold(self.starts.memory().saturating_add(islands).saturating_add(rows), usize::saturating_add)
     }
 }

@@ -14,14 +14,22 @@ use strata_profile::{
 #[cfg(test)]
 mod tests;
 
-/// Everything that can name an address, at the moment it was moved to.
+/// Everything that can name an address: of mappings at the moment of the last one, of managed code at any.
 pub(crate) struct Namer<'f> {
     pub(crate) mappings: Mappings,
     managed: FxHashMap<u32, ManagedCode>,
     symbols: Symbols<'f>,
-    known: FxHashMap<(u32, Avma, Found), (u32, FrameId)>,
-    /// Counts the changes of a process; frames known from before a change are looked up again.
-    epochs: FxHashMap<u32, u32>,
+    /// By process, and good as long as its mappings do not change.
+    known: FxHashMap<u32, FxHashMap<(Avma, Found), Known>>,
+    kernel: FxHashMap<(Avma, Found), FrameId>,
+}
+
+/// What an address is.
+#[derive(Clone, Copy)]
+struct Known {
+    frame: FrameId,
+    /// It may be another from then on.
+    until: Timestamp,
 }
 
 impl<'f> Namer<'f> {
@@ -31,14 +39,15 @@ impl<'f> Namer<'f> {
             managed,
             symbols,
             known: FxHashMap::default(),
-            epochs: FxHashMap::default(),
+            kernel: FxHashMap::default(),
         }
     }
 
     /// The mappings of a process changed.
     pub(crate) fn changed(&mut self, pid: u32) {
-        let epoch = self.epochs.entry(pid).or_default();
-        *epoch = epoch.wrapping_add(1);
+        if let Some(known) = self.known.get_mut(&pid) {
+            known.clear();
+        }
     }
 
     /// The process ended or runs another program from `at` on: nothing that was mapped or compiled is there any more.
@@ -50,24 +59,15 @@ impl<'f> Namer<'f> {
         self.changed(pid);
     }
 
-    /// Moves the managed code of a process to a moment.
-    pub(crate) fn advance(&mut self, pid: u32, to: Timestamp) {
-        if self.managed.get_mut(&pid).is_some_and(|managed| managed.advance(to)) {
-            self.changed(pid);
-        }
-    }
-
     /// The frame of a kernel address.
     pub(crate) fn kernel(&mut self, builder: &mut ProfileBuilder, address: Avma, is_leaf: bool) -> FrameId {
-        /// The kernel is the same for all processes and has one name for an address.
-        const KERNEL: u32 = u32::MAX;
         let found = if is_leaf { Found::Ip } else { Found::KernelChain };
-        if let Some((_, frame)) = self.known.get(&(KERNEL, address, found)) {
+        if let Some(frame) = self.kernel.get(&(address, found)) {
             return *frame;
         }
         let named = self.symbols.kernel(look_up(address, is_leaf));
         let frame = add(builder, named, address, found);
-        self.known.insert((KERNEL, address, found), (0, frame));
+        self.kernel.insert((address, found), frame);
         frame
     }
 
@@ -81,74 +81,67 @@ impl<'f> Namer<'f> {
         self.symbols.take_notices()
     }
 
-    /// The frame of a process address.
-    pub(crate) fn user(&mut self, builder: &mut ProfileBuilder, pid: u32, address: Avma, found: Found) -> FrameId {
-        let epoch = self.epochs.get(&pid).copied().unwrap_or_default();
-        match self.known.get(&(pid, address, found)) {
-            Some((then, frame)) if *then == epoch => return *frame,
+    /// The frame of a process address at a time that is not before the last one.
+    pub(crate) fn user(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        (pid, at): (u32, Timestamp),
+        address: Avma,
+        found: Found,
+    ) -> FrameId {
+        match self.known.get(&pid).and_then(|known| known.get(&(address, found))) {
+            Some(known) if at < known.until => return known.frame,
             _ => {}
         }
-        let named = self.name(pid, look_up(address, found == Found::Ip));
-        let lasts = self.lasts(pid, named.source);
+        let (named, until) = self.name(pid, at, look_up(address, found == Found::Ip));
         let frame = add(builder, named, address, found);
-        if lasts {
-            self.known.insert((pid, address, found), (epoch, frame));
-        }
+        self.known.entry(pid).or_default().insert((address, found), Known { frame, until });
         frame
-    }
-
-    /// Whether a name is good until the next change. The lack of one is not where a runtime writes code: a method gets its
-    /// name a moment before the change that announces it.
-    fn lasts(&self, pid: u32, source: NameSource) -> bool {
-        source.is_name() || !self.managed.contains_key(&pid)
     }
 
     /// In the order of how sure the sources are: what the runtime said of code it wrote, unless something that it cannot have
     /// meant is mapped there by now; the image; what the runtime said of an image that cannot be read; the lack of all with
-    /// its reason.
-    fn name(&mut self, pid: u32, address: Avma) -> Named {
+    /// its reason. The name is good for later times before the one beside it, as long as mappings stay as they are.
+    fn name(&mut self, pid: u32, at: Timestamp, address: Avma) -> (Named, Timestamp) {
+        const ALWAYS: Timestamp = Timestamp(u64::MAX);
         let managed = self.managed.get(&pid);
-        let method = managed.and_then(|managed| managed.look_up(address));
-        let mapped = self.mappings.get(pid, address);
-        if let Some(mapped) = mapped.filter(|mapped| mapped.mapping.mapped_as() != MappedAs::Memory) {
-            let named = self.symbols.image(&self.mappings, mapped, address);
-            return match method {
-                Some(method) if !is_newer(&named, &FileName::of(&mapped.mapping.path), method.home) => {
-                    of_method(&mut self.symbols, &self.mappings, pid, method, address)
+        let (method, until) = managed.map_or((None, ALWAYS), |managed| managed.look_up(address, at));
+        let named = match (self.mappings.get(pid, address), method) {
+            (Some(mapped), method) if mapped.mapping.mapped_as() != MappedAs::Memory => {
+                let named = self.symbols.image(&self.mappings, mapped, address);
+                match method {
+                    Some(method) if !is_newer(&named, &FileName::of(&mapped.mapping.path), method.home) => {
+                        of_method(&mut self.symbols, &self.mappings, pid, method, address)
+                    }
+                    _ => named,
                 }
-                _ => named,
-            };
-        }
-        if let Some(method) = method {
-            return of_method(&mut self.symbols, &self.mappings, pid, method, address);
-        }
-        match mapped {
-            Some(_) if managed.is_some() => Named {
-                name: format!("[.NET code at {address}]"),
-                module: None,
-                // When the runtime has listed its methods, what is left are its stubs; else it may well be a method.
-                kind: match managed {
-                    Some(managed) if managed.lists_all => CodeKind::Stub,
-                    _ => CodeKind::Jit(Tier::Unknown),
-                },
-                source: NameSource::None(Unnamed::NoMethod),
-                line: None,
-            },
-            Some(_) => Named {
-                name: format!("[code in memory at {address}]"),
-                module: None,
-                kind: CodeKind::Unknown,
-                source: NameSource::None(Unnamed::NoMethod),
-                line: None,
-            },
-            None => Named {
-                name: format!("[unmapped {address}]"),
-                module: None,
-                kind: CodeKind::Unknown,
-                source: NameSource::None(Unnamed::NoMapping),
-                line: None,
-            },
-        }
+            }
+            (_, Some(method)) => of_method(&mut self.symbols, &self.mappings, pid, method, address),
+            (Some(_), None) => in_memory(managed, address),
+            (None, None) => unmapped(address),
+        };
+        (named, until)
+    }
+}
+
+/// Code that nothing tells of, in memory that programs write code into.
+fn in_memory(managed: Option<&ManagedCode>, address: Avma) -> Named {
+    let (name, kind) = match managed {
+        // When the runtime has listed its methods, what is left are its stubs; else it may well be a method.
+        Some(managed) if managed.lists_all => (format!("[.NET code at {address}]"), CodeKind::Stub),
+        Some(_) => (format!("[.NET code at {address}]"), CodeKind::Jit(Tier::Unknown)),
+        None => (format!("[code in memory at {address}]"), CodeKind::Unknown),
+    };
+    Named { name, module: None, kind, source: NameSource::None(Unnamed::NoMethod), line: None }
+}
+
+fn unmapped(address: Avma) -> Named {
+    Named {
+        name: format!("[unmapped {address}]"),
+        module: None,
+        kind: CodeKind::Unknown,
+        source: NameSource::None(Unnamed::NoMapping),
+        line: None,
     }
 }
 

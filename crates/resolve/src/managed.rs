@@ -1,6 +1,7 @@
 //! Managed code of one process, from the event streams of its runtime.
 
 mod il_map;
+mod lives;
 pub(crate) mod method_name;
 mod modules;
 #[cfg(test)]
@@ -10,9 +11,10 @@ pub use method_name::display as method_display_name;
 pub(crate) use method_name::is_il_stub;
 pub(crate) use modules::ModuleFile;
 
-use crate::code_map::{CodeCursor, CodeHistory, CodeId};
+use crate::code_map::CodeMap;
 pub(crate) use il_map::IlMap;
 use il_map::Pairing;
+use lives::{BodyEvent, What, lives};
 use modules::Modules;
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
@@ -71,9 +73,7 @@ pub(crate) enum Home {
 #[derive(Debug, Default)]
 pub(crate) struct ManagedCode {
     methods: Vec<Method>,
-    cursor: CodeCursor,
-    /// When the first stream began.
-    began: Option<Timestamp>,
+    map: CodeMap,
     /// What is missing from the streams.
     pub(crate) missing: Missing,
     /// Whether the runtime listed all methods it had jitted, so that other code in its memory is no method.
@@ -92,33 +92,26 @@ impl ManagedCode {
         loss.gaps.append(&mut self.damage);
     }
 
-    /// These methods, as this history has them.
+    /// These methods; the code of each life is a place among them.
     #[cfg(test)]
-    pub(crate) fn of(methods: Vec<Method>, history: CodeHistory) -> Self {
-        Self { methods, cursor: history.cursor(), began: Some(Timestamp(0)), ..Self::default() }
+    pub(crate) fn of(methods: Vec<Method>, lives: Vec<crate::code_map::Life>) -> Self {
+        Self { methods, map: CodeMap::new(&lives), ..Self::default() }
     }
 
-    /// The code at an address now, and whether the moment `to` changed anything.
-    pub(crate) fn advance(&mut self, to: Timestamp) -> bool {
-        self.cursor.advance(to)
-    }
-
-    /// The process ended or runs another program from `at` on. A program whose runtime told nothing yet at that time is the
-    /// one that was there before, so all the code is that of the new one and stays.
+    /// The process ended or runs another program from `at` on.
     pub(crate) fn end(&mut self, at: Timestamp) {
-        if self.began.is_some_and(|began| began <= at) {
-            self.cursor.clear(at);
-        }
+        self.map.begin_program(at);
     }
 
-    pub(crate) fn look_up(&self, address: Avma) -> Option<&Method> {
-        let (_, code) = self.cursor.look_up(address)?;
-        self.methods.get(code as usize)
+    /// The code at an address at a time; the answer is the same for later times before the one beside it.
+    pub(crate) fn look_up(&self, address: Avma, at: Timestamp) -> (Option<&Method>, Timestamp) {
+        let answer = self.map.look_up(address, at);
+        (answer.code.and_then(|code| self.methods.get(code as usize)), answer.until)
     }
 
-    /// What is there now, in the order of addresses.
-    pub(crate) fn alive(&self) -> impl Iterator<Item = (AvmaRange, &Method)> {
-        self.cursor.alive().filter_map(|(range, code)| Some((range, self.methods.get(code as usize)?)))
+    /// What is there after all that the streams tell, in the order of addresses.
+    pub(crate) fn remaining(&self) -> impl Iterator<Item = (AvmaRange, &Method)> {
+        self.map.remaining().filter_map(|(range, code)| Some((range, self.methods.get(code as usize)?)))
     }
 }
 
@@ -138,27 +131,14 @@ pub(crate) struct Missing {
 /// Gathers what the streams of one process say.
 #[derive(Debug, Default)]
 pub(crate) struct ManagedReader {
-    bodies: Vec<Body>,
+    events: Vec<BodyEvent>,
     /// Bodies told of without a name: where, and the runtime's id of the method.
     nameless: FxHashSet<(AvmaRange, u64)>,
-    unloads: Vec<(Timestamp, AvmaRange)>,
     modules: Modules,
     il_maps: Pairing,
-    began: Option<Timestamp>,
     missing: Missing,
     lists_all: bool,
     damage: Vec<Gap>,
-}
-
-#[derive(Debug)]
-struct Body {
-    range: AvmaRange,
-    method_id: u64,
-    module_id: u64,
-    told: Timestamp,
-    /// When it came to be; `None`: before the stream began.
-    born: Option<Timestamp>,
-    method: Method,
 }
 
 impl ManagedReader {
@@ -172,10 +152,7 @@ impl ManagedReader {
             Timestamp(nanoseconds.saturating_add_signed(monotonic_offset_ns.saturating_neg()))
         };
         let mut sink = |item: Item<'_>| match item {
-            Item::Trace(info) => {
-                self.stream_began(on_our_clock(Some(&info), info.sync_ticks));
-                trace = Some(info);
-            }
+            Item::Trace(info) => trace = Some(info),
             Item::Problem(problem) => first_problem = first_problem.or(Some(problem.offset)),
             Item::Event(event) => {
                 let at = on_our_clock(trace.as_ref(), event.header.time);
@@ -195,11 +172,6 @@ impl ManagedReader {
                 self.damage.push(Gap::FileCut { file: file.to_owned(), offset: 0, problem: refused.to_string() });
             }
         }
-    }
-
-    /// A stream begins with this moment.
-    pub(crate) fn stream_began(&mut self, at: Timestamp) {
-        self.began = Some(self.began.map_or(at, |earlier| earlier.min(at)));
     }
 
     /// Takes the next event of a stream.
@@ -243,22 +215,20 @@ impl ManagedReader {
 
     fn take(&mut self, event: &RuntimeEvent<'_>, at: Timestamp, kind: StreamKind) {
         match event {
-            RuntimeEvent::Method(Occasion::Load, method) => self.body(method, at, Some(at), NameSource::JitEvent),
+            RuntimeEvent::Method(Occasion::Load, method) => self.body(method, at, What::Born, NameSource::JitEvent),
             // A runtime that ends tells of all its code once more, as unloads. Only code that was made while running is
             // really unloaded by itself; the others stay until something else takes their place.
             RuntimeEvent::Method(Occasion::Unload, method) => {
                 self.lists_all |= !method.flags.is_dynamic();
-                if let (true, Some(range)) = (method.flags.is_dynamic(), method.range()) {
-                    self.unloads.push((at, range));
-                }
-                self.body(method, at, None, NameSource::JitEvent);
+                let what = if method.flags.is_dynamic() { What::Gone } else { What::Listed };
+                self.body(method, at, what, NameSource::JitEvent);
             }
             RuntimeEvent::Method(Occasion::RundownStart | Occasion::RundownEnd, method) => {
                 let source = match kind {
                     StreamKind::Attach => NameSource::Snapshot,
                     StreamKind::Live => NameSource::Rundown,
                 };
-                self.body(method, at, None, source);
+                self.body(method, at, What::Listed, source);
             }
             RuntimeEvent::Module(_, module) => self.module(module, at),
             _ => {}
@@ -275,7 +245,7 @@ impl ManagedReader {
         }
     }
 
-    fn body(&mut self, event: &MethodEvent<'_>, told: Timestamp, born: Option<Timestamp>, source: NameSource) {
+    fn body(&mut self, event: &MethodEvent<'_>, at: Timestamp, what: What, source: NameSource) {
         let Some(range) = event.range() else { return };
         // Without a name (a method announced at a lower level of detail) another event has to tell it.
         let Some(names) = &event.names else {
@@ -292,49 +262,25 @@ impl ManagedReader {
             il: Il { token: event.token, start: event.start, map: None },
         };
         let (method_id, module_id) = (event.method_id, event.module_id);
-        self.bodies.push(Body { range, method_id, module_id, told, born, method });
+        self.events.push(BodyEvent { range, method_id, module_id, at, what, method });
     }
 
     /// Puts everything in its place in time.
     pub(crate) fn finish(self) -> ManagedCode {
-        let Self { mut bodies, mut nameless, unloads, modules, il_maps, began, mut missing, lists_all, damage } = self;
+        let Self { events, mut nameless, modules, il_maps, mut missing, lists_all, damage } = self;
         let (il_maps, unpaired_maps) = il_maps.finish();
         missing.unpaired_maps = unpaired_maps;
-        for body in &bodies {
-            nameless.remove(&(body.range, body.method_id));
+        for event in &events {
+            nameless.remove(&(event.range, event.method_id));
         }
         missing.nameless = u64::try_from(nameless.len()).unwrap_or(u64::MAX);
-        // Births first, then lists in the order of how early they tell what was there. (The sort is stable: of two entries
-        // of one list the first comes first.)
-        bodies.sort_by_key(|body| match (body.born, body.method.source) {
-            (Some(_), _) => 0_u8,
-            (None, NameSource::Snapshot) => 1,
-            (None, NameSource::JitEvent) => 2,
-            (None, _) => 3,
-        });
-        let mut seen_born = FxHashSet::default();
-        let mut known_before = FxHashSet::default();
-        let mut history = CodeHistory::default();
-        let mut methods: Vec<Method> = Vec::with_capacity(bodies.len());
-        for Body { range, method_id, module_id, told, born, mut method } in bodies {
-            let Ok(code) = CodeId::try_from(methods.len()) else { break };
-            match born {
-                Some(at) => {
-                    seen_born.insert((range, method_id));
-                    history.add_load(at, range, code);
-                }
-                // A body that was seen to be born is not also one from before; another body in the same place is.
-                None if seen_born.contains(&(range, method_id)) || !known_before.insert(range) => continue,
-                None => history.add_before(range, code),
-            }
-            method.module = modules.at(module_id, told).cloned();
+        let (lives, bodies) = lives(events);
+        let methods = bodies.into_iter().map(|BodyEvent { range, method_id, module_id, at, mut method, .. }| {
+            method.module = modules.at(module_id, at).cloned();
             method.il.map = il_maps.get(&(range, method_id)).cloned();
-            methods.push(method);
-        }
-        for (at, range) in unloads {
-            history.add_unload(at, range);
-        }
-        ManagedCode { methods, cursor: history.cursor(), began, missing, lists_all, damage }
+            method
+        });
+        ManagedCode { methods: methods.collect(), map: CodeMap::new(&lives), missing, lists_all, damage }
     }
 }
 

@@ -102,7 +102,7 @@ pub fn jitted_methods(stream: &[u8]) -> (Vec<JittedMethod>, Vec<Gap>) {
     reader.read("list of methods", StreamKind::Attach, stream, 0);
     let mut code = reader.finish();
     let gaps = std::mem::take(&mut code.damage);
-    let jitted = code.alive().filter(|(_, method)| method.home != Home::Image);
+    let jitted = code.remaining().filter(|(_, method)| method.home != Home::Image);
     let methods =
         jitted.map(|(range, method)| JittedMethod { range, name: method.name.clone(), kind: method.kind }).collect();
     (methods, gaps)

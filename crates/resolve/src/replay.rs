@@ -165,16 +165,20 @@ impl<'f, 'b> Replay<'f, 'b> {
         let (pid, tid) = ids(task);
         let time = Timestamp(record.time().unwrap_or(self.last.0));
         let thread = self.thread(pid, tid);
-        self.namer.advance(pid, time);
         let note = sample.raw.and_then(note::decode);
-        let stack = self.stack(pid, sample, note);
+        let stack = self.stack((pid, time), sample, note);
         // Another recorder's chain says nothing of how it ends.
         let end = note.map_or(StackEnd::Cut(Cut::Unknown), |note| note.end);
         let weight = if self.counts_time { sample.period.unwrap_or(self.period_ns) } else { self.period_ns };
         self.builder.sample(Sample { time, thread, stack, weight, state: ThreadState::Running, end });
     }
 
-    fn stack(&mut self, pid: u32, sample: &SampleRecord<'_>, note: Option<StackNote<'_>>) -> Option<StackId> {
+    fn stack(
+        &mut self,
+        process_then: (u32, Timestamp),
+        sample: &SampleRecord<'_>,
+        note: Option<StackNote<'_>>,
+    ) -> Option<StackId> {
         let mut found = note.iter().flat_map(StackNote::found);
         let mut frames = Vec::with_capacity(sample.callchain.len());
         let mut context = ChainContext::User;
@@ -196,7 +200,7 @@ impl<'f, 'b> Replay<'f, 'b> {
                 ChainEntry::Address(address) => {
                     let by_default = if first_of_context { Found::Ip } else { Found::KernelChain };
                     let found = found.next().unwrap_or(by_default);
-                    frames.push(self.namer.user(self.builder, pid, address, found));
+                    frames.push(self.namer.user(self.builder, process_then, address, found));
                     first_of_context = false;
                 }
             }

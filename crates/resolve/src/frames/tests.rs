@@ -1,5 +1,5 @@
 use super::*;
-use crate::code_map::CodeHistory;
+use crate::code_map::{Life, Told};
 use crate::elf::{ElfSymbols, SymbolSource};
 use crate::files::{FileBytes, FileError, FileOrigin, FilePath, Files};
 use crate::symbols::KernelIdentity;
@@ -81,9 +81,13 @@ fn method_range() -> AvmaRange {
     AvmaRange::sized(Avma(PAGE), 0x100).unwrap()
 }
 
-fn namer(home: Home, history: CodeHistory) -> Namer<'static> {
-    let code = ManagedCode::of(vec![method(home)], history);
+fn namer(home: Home, told: Told) -> Namer<'static> {
+    let code = ManagedCode::of(vec![method(home)], vec![Life { range: method_range(), told, until: None, code: 0 }]);
     Namer::new(FxHashMap::from_iter([(PID, code)]), Symbols::new(&OnlyThisProgram, KernelIdentity::Other))
+}
+
+fn name(namer: &mut Namer<'_>, at: u64) -> String {
+    namer.name(PID, Timestamp(at), Avma(PAGE + 0x10)).0.name
 }
 
 fn map(namer: &mut Namer<'_>, path: &str, file_offset: u64) {
@@ -103,15 +107,13 @@ fn map(namer: &mut Namer<'_>, path: &str, file_offset: u64) {
 
 /// Whether a body of `home` is believed where `path` is mapped with this offset.
 fn check(home: Home, path: &str, file_offset: u64, believed: bool) {
-    let mut history = CodeHistory::default();
-    history.add_before(method_range(), 0);
-    let mut namer = namer(home, history);
-    assert_eq!(namer.name(PID, Avma(PAGE + 0x10)).name, "Method", "nothing is known to be mapped");
+    let mut namer = namer(home, Told::Listed(Timestamp(0)));
+    assert_eq!(name(&mut namer, 0), "Method", "nothing is known to be mapped");
     map(&mut namer, path, file_offset);
-    let named = namer.name(PID, Avma(PAGE + 0x10));
-    assert_eq!(named.name == "Method", believed, "{home:?} in {path}+{file_offset:#x}: {named:?}");
+    let named = name(&mut namer, 0);
+    assert_eq!(named == "Method", believed, "{home:?} in {path}+{file_offset:#x}: {named}");
     namer.gone(PID, Timestamp(1));
-    assert_ne!(namer.name(PID, Avma(PAGE + 0x10)).name, "Method", "another program runs");
+    assert_ne!(name(&mut namer, 1), "Method", "another program runs");
 }
 
 #[test]
@@ -145,27 +147,36 @@ fn an_image_that_can_be_read_knows_better_than_the_runtimes_list() {
         // Where its table has nothing, what the runtime said still counts.
         (Home::Image, 1 << 40, "Method"),
     ] {
-        let mut history = CodeHistory::default();
-        history.add_before(method_range(), 0);
-        let mut namer = namer(home, history);
+        let mut namer = namer(home, Told::Listed(Timestamp(0)));
         map(&mut namer, "/app/A.dll", offset);
-        assert_eq!(namer.name(PID, Avma(PAGE + 0x10)).name, expected, "{home:?} at {offset:#x}");
+        assert_eq!(name(&mut namer, 0), expected, "{home:?} at {offset:#x}");
     }
 }
 
 #[test]
 fn a_method_that_was_not_there_yet_is_looked_up_again() {
     const MS: u64 = 1_000_000;
-    let mut history = CodeHistory::default();
-    history.add_load(Timestamp(5_000 * MS), method_range(), 0);
-    let mut namer = namer(Home::Memory, history);
+    let mut namer = namer(Home::Memory, Told::Born(Timestamp(5_000 * MS)));
     map(&mut namer, "//anon", 0);
     let mut builder = ProfileBuilder::new(RecordingInfo::default());
-    let frames = [10 * MS, 4_900 * MS, 5_100 * MS].map(|at| {
-        namer.advance(PID, Timestamp(at));
-        namer.user(&mut builder, PID, Avma(PAGE + 0x10), Found::Ip)
-    });
+    let frames = [10 * MS, 4_900 * MS, 5_100 * MS]
+        .map(|at| namer.user(&mut builder, (PID, Timestamp(at)), Avma(PAGE + 0x10), Found::Ip));
     let profile = builder.finish();
     let names = frames.map(|frame| profile.function_of(frame).name.as_str());
     assert_eq!(names, ["[.NET code at 0x1010]", "Method", "Method"]);
+}
+
+#[test]
+fn memory_that_is_mapped_anew_does_not_bury_the_code_in_it() {
+    let mut namer = namer(Home::Memory, Told::Born(Timestamp(5)));
+    let mut builder = ProfileBuilder::new(RecordingInfo::default());
+    let mut frames = Vec::new();
+    for at in 5..9 {
+        for path in ["//anon", "/memfd:doublemapper (deleted)", "", "[heap]"] {
+            map(&mut namer, path, 0);
+            frames.push(namer.user(&mut builder, (PID, Timestamp(at)), Avma(PAGE + 0x10), Found::Ip));
+        }
+    }
+    let profile = builder.finish();
+    assert!(frames.iter().all(|frame| profile.function_of(*frame).name == "Method"));
 }

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use strata_address::Avma;
 use strata_nettrace::runtime::RUNTIME_PROVIDER;
 use strata_testkit::nettrace::{Blob, Blobs, Definition, Stream, utf16};
@@ -9,7 +10,7 @@ fn range(start: u64) -> AvmaRange {
     AvmaRange::sized(Avma(start), 0x40).unwrap()
 }
 
-fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
+fn event(name: &str, start: u64, (what, at): (What, u64), source: NameSource) -> BodyEvent {
     let method_id = name.bytes().fold(0, |id, byte| id * 256 + u64::from(byte));
     let method = Method {
         name: name.to_owned(),
@@ -19,55 +20,177 @@ fn body(name: &str, start: u64, born: Option<u64>, source: NameSource) -> Body {
         home: Home::Memory,
         il: Il::default(),
     };
-    let born = born.map(|at| Timestamp(at * MS));
-    Body { range: range(start), method_id, module_id: 0, told: born.unwrap_or_default(), born, method }
+    BodyEvent { range: range(start), method_id, module_id: 0, at: Timestamp(at * MS), what, method }
 }
 
 /// The names at one address at these milliseconds.
-fn check(bodies: Vec<Body>, expected: &[(u64, Option<&str>)]) {
-    let mut code = ManagedReader { bodies, ..ManagedReader::default() }.finish();
+fn check(events: Vec<BodyEvent>, expected: &[(u64, Option<&str>)]) {
+    let code = ManagedReader { events, ..ManagedReader::default() }.finish();
     for (at, name) in expected {
-        code.advance(Timestamp(at * MS));
-        assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), *name, "after {at} ms");
+        let method = code.look_up(Avma(0x1010), Timestamp(at * MS)).0;
+        assert_eq!(method.map(|method| method.name.as_str()), *name, "after {at} ms");
     }
 }
 
 #[test]
 fn a_body_keeps_its_name_until_another_is_born_in_its_place() {
     use NameSource::{JitEvent, Rundown, Snapshot};
-    let (a, b) = (|source| body("A", 0x1000, None, source), |born, source| body("B", 0x1000, born, source));
-    check(vec![b(Some(5_000), JitEvent), a(Snapshot)], &[(10, Some("A")), (5_000, Some("B")), (9_000, Some("B"))]);
-    // The list at the end tells of B once more, and of A never: B is still not from before its birth.
-    check(vec![b(Some(5_000), JitEvent), b(None, Rundown)], &[(10, None), (5_000, Some("B"))]);
+    use What::{Born, Listed};
+    let a = |what, at, source| event("A", 0x1000, (what, at), source);
+    let b = |what, at, source| event("B", 0x1000, (what, at), source);
     check(
-        vec![b(Some(5_000), JitEvent), b(None, Rundown), a(Snapshot), a(Rundown)],
+        vec![b(Born, 5_000, JitEvent), a(Listed, 5, Snapshot)],
+        &[(1, Some("A")), (10, Some("A")), (5_000, Some("B")), (9_000, Some("B"))],
+    );
+    // The list at the end tells of B once more, and of A never: B is still not from before its birth.
+    check(vec![b(Born, 5_000, JitEvent), b(Listed, 9_000, Rundown)], &[(10, None), (5_000, Some("B"))]);
+    check(
+        vec![b(Born, 5_000, JitEvent), b(Listed, 9_000, Rundown), a(Listed, 5, Snapshot), a(Listed, 9_000, Rundown)],
         &[(10, Some("A")), (5_000, Some("B")), (9_000, Some("B"))],
     );
     // Without any birth the list at the beginning knows better what was there before than the one at the end.
-    check(vec![b(None, Rundown), a(Snapshot)], &[(10, Some("A")), (9_000, Some("A"))]);
-    check(vec![b(None, JitEvent), a(Snapshot)], &[(10, Some("A"))]);
+    check(
+        vec![b(Listed, 9_900, Rundown), a(Listed, 5, Snapshot)],
+        &[(1, Some("A")), (10, Some("A")), (9_000, Some("A"))],
+    );
+    check(vec![b(Listed, 9_900, JitEvent), a(Listed, 5, Snapshot)], &[(10, Some("A"))]);
+}
+
+#[test]
+fn a_body_that_was_told_of_twice_is_one() {
+    use NameSource::{JitEvent, Rundown, Snapshot};
+    use What::{Born, Gone, Listed};
+    let a = |what, at, source| event("A", 0x1000, (what, at), source);
+    let sources = |events: Vec<BodyEvent>| {
+        let code = ManagedReader { events, ..ManagedReader::default() }.finish();
+        code.methods.iter().map(|method| method.source).collect::<Vec<_>>()
+    };
+    assert_eq!(sources(vec![a(Born, 10, JitEvent), a(Listed, 20, Snapshot), a(Listed, 9_000, Rundown)]), [JitEvent]);
+    assert_eq!(sources(vec![a(Listed, 20, Snapshot), a(Listed, 9_000, Rundown)]), [Snapshot]);
+    // The list has it a moment before its birth is told of: it is no older than that.
+    let early = || vec![a(Listed, 2_000, Snapshot), a(Born, 2_100, JitEvent)];
+    assert_eq!(sources(early()), [JitEvent]);
+    check(early(), &[(1_000, None), (1_500, Some("A")), (3_000, Some("A"))]);
+    // After its death the next in its place is another, though it has the same id.
+    let again =
+        || vec![a(Born, 10, JitEvent), a(Gone, 20, JitEvent), a(Born, 5_000, JitEvent), a(Gone, 6_000, JitEvent)];
+    assert_eq!(sources(again()), [JitEvent, JitEvent]);
+    check(again(), &[(10, Some("A")), (20, None), (5_000, Some("A")), (5_999, Some("A")), (6_000, None)]);
+    // The birth of the second was lost.
+    let lost = vec![a(Born, 10, JitEvent), a(Gone, 20, JitEvent), a(Gone, 6_000, JitEvent)];
+    check(lost, &[(19, Some("A")), (20, Some("A")), (5_999, Some("A")), (6_000, None)]);
+}
+
+#[test]
+fn events_of_several_threads_may_be_in_any_order() {
+    use NameSource::JitEvent;
+    use What::{Born, Gone};
+    let events = || {
+        [
+            event("A", 0x1000, (Born, 10), JitEvent),
+            event("A", 0x1000, (Gone, 2_000), JitEvent),
+            event("B", 0x1000, (Born, 4_000), JitEvent),
+            event("B", 0x1000, (Gone, 6_000), JitEvent),
+        ]
+    };
+    let expected = [(10, Some("A")), (2_000, None), (4_000, Some("B")), (5_999, Some("B")), (6_000, None)];
+    check(events().into_iter().collect(), &expected);
+    check(events().into_iter().rev().collect(), &expected);
+    // The death of a body is told of when another has its place.
+    let late = vec![
+        event("A", 0x1000, (Born, 10), JitEvent),
+        event("B", 0x1000, (Born, 2_000), JitEvent),
+        event("A", 0x1000, (Gone, 2_001), JitEvent),
+    ];
+    check(late, &[(1_999, Some("A")), (2_000, Some("B")), (2_002, Some("B"))]);
 }
 
 #[test]
 fn another_program_under_the_same_number_has_none_of_the_code() {
-    let code = |began| {
-        let bodies =
-            vec![body("A", 0x1000, None, NameSource::Snapshot), body("B", 0x1000, Some(8_000), NameSource::JitEvent)];
-        ManagedReader { bodies, began: Some(Timestamp(began * MS)), ..ManagedReader::default() }.finish()
+    let code = |listed| {
+        let listed = event("A", 0x1000, (What::Listed, listed), NameSource::Snapshot);
+        let born = event("B", 0x1000, (What::Born, 8_000), NameSource::JitEvent);
+        ManagedReader { events: vec![listed, born], ..ManagedReader::default() }.finish()
     };
-    let name = |code: &ManagedCode| code.look_up(Avma(0x1010)).map(|method| method.name.clone());
+    let name = |code: &ManagedCode, at: u64| {
+        code.look_up(Avma(0x1010), Timestamp(at * MS)).0.map(|method| method.name.clone())
+    };
 
-    let mut attached = code(5);
-    attached.advance(Timestamp(10 * MS));
-    assert_eq!(name(&attached).as_deref(), Some("A"));
+    let mut attached = code(6);
+    assert_eq!(name(&attached, 10).as_deref(), Some("A"));
     attached.end(Timestamp(20 * MS));
-    assert_eq!(name(&attached), None);
-    attached.advance(Timestamp(8_000 * MS));
-    assert_eq!(name(&attached).as_deref(), Some("B"), "what is born later is there");
+    assert_eq!(name(&attached, 20), None);
+    assert_eq!(name(&attached, 8_000).as_deref(), Some("B"), "what is born later is there");
 
-    let mut launched = code(30);
+    let mut launched = code(31);
     launched.end(Timestamp(20 * MS));
-    assert_eq!(name(&launched).as_deref(), Some("A"), "the runtime began after the program did");
+    assert_eq!(name(&launched, 20).as_deref(), Some("A"), "the runtime began after the program did");
+}
+
+/// What a runtime did with a few places in its memory, one step each 400 ms: each step makes a body in a place, or takes it away.
+fn bodies_of(steps: &[u64]) -> Vec<(String, u64, u64, Option<u64>)> {
+    let mut bodies: Vec<(String, u64, u64, Option<u64>)> = Vec::new();
+    for (place, step) in steps.iter().zip(1_u64..) {
+        let at = step * 400;
+        match bodies.iter_mut().find(|(_, start, _, died)| *start == 0x1000 * (place + 1) && died.is_none()) {
+            Some((.., died)) => *died = Some(at),
+            None => bodies.push((format!("M{step}"), 0x1000 * (place + 1), at, None)),
+        }
+    }
+    bodies
+}
+
+proptest! {
+    /// Who attaches while a program makes and unloads code, takes a snapshot later and a list at the end, has a name for all
+    /// code that is there from then on, and no other one.
+    #[test]
+    fn all_code_since_the_stream_began_has_its_name(
+        (steps, shuffle) in prop::collection::vec(0..3_u64, 1..30).prop_flat_map(|steps| {
+            let events = (0..4 * steps.len()).collect::<Vec<_>>();
+            (Just(steps), Just(events).prop_shuffle())
+        }),
+        began in 0..30_u64,
+        until_snapshot in 0..5_u64,
+    ) {
+        let bodies = bodies_of(&steps);
+        let end = (steps.len() as u64 + 1) * 400;
+        let began = (began * 400 + 100).min(end);
+        let snapshot = began + until_snapshot * 400;
+        let mut events = Vec::new();
+        for (name, start, born, died) in &bodies {
+            let mut tell = |what, at, source| events.push(event(name, *start, (what, at), source));
+            let is_there = |at| *born < at && died.is_none_or(|died| at < died);
+            if *born > began {
+                tell(What::Born, *born, NameSource::JitEvent);
+            }
+            if let Some(died) = died.filter(|died| *died > began) {
+                tell(What::Gone, died, NameSource::JitEvent);
+            }
+            for (at, source) in [(snapshot, NameSource::Snapshot), (end + 1, NameSource::Rundown)] {
+                if is_there(at) {
+                    tell(What::Listed, at, source);
+                }
+            }
+        }
+        // Events come from several threads and two streams.
+        let mut events: Vec<_> = events.into_iter().zip(shuffle).collect();
+        events.sort_by_key(|(_, place)| *place);
+        let events = events.into_iter().map(|(event, _)| event).collect();
+        let code = ManagedReader { events, ..ManagedReader::default() }.finish();
+        for at in (began..end + 1_000).step_by(100) {
+            for start in [0x1000, 0x2000, 0x3000] {
+                let name = code.look_up(Avma(start + 0x10), Timestamp(at * MS)).0.map(|method| &method.name);
+                let there = bodies.iter().find(|(_, place, born, died)| {
+                    *place == start && *born <= at && died.is_none_or(|died| at < died)
+                });
+                let next = bodies.iter().find(|(_, place, born, _)| *place == start && *born > at && born - at <= 1_000);
+                match there {
+                    Some((there, ..)) => prop_assert_eq!(name, Some(there), "at {}", at),
+                    None => prop_assert!(name.is_none() || name == next.map(|(name, ..)| name), "{:?} at {}", name, at),
+                }
+            }
+        }
+    }
 }
 
 /// A load event of version 2, brief or with its name.
@@ -140,11 +263,10 @@ fn maps_find_their_bodies_by_thread_and_neighbourhood() {
     let stream = Stream::with_trace().metadata(&definitions).events(&blobs.0).end();
     let mut reader = ManagedReader::default();
     reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 0);
-    let mut code = reader.finish();
+    let code = reader.finish();
     assert_eq!((code.damage.len(), code.missing), (0, Missing { unpaired_maps: 2, ..Missing::default() }));
-    code.advance(Timestamp(3_000));
     let il = |start: u64| {
-        let method = code.look_up(Avma(start + 0x10)).unwrap();
+        let method = code.look_up(Avma(start + 0x10), Timestamp(3_000)).0.unwrap();
         assert_eq!((method.il.start, method.il.token), (Avma(start), 0x0600_0005));
         let (row, map, native_offset) = method.il.place(Avma(start + 0x10))?;
         assert_eq!((row, native_offset), (5, 0x10));
@@ -173,12 +295,12 @@ fn events_that_tell_no_name_are_counted() {
     let stream = Stream::with_trace().metadata(&definitions).events(&blobs).end();
     let mut reader = ManagedReader::default();
     reader.read("dotnet-1-live.nettrace", StreamKind::Live, &stream, 500);
-    let mut code = reader.finish();
+    let code = reader.finish();
     assert_eq!(code.damage, []);
     assert_eq!(code.missing, Missing { undecodable: 1, nameless: 1, ..Missing::default() });
-    assert_eq!(code.began, Some(Timestamp(500)), "the trace object's time on the recorder's clock");
-    code.advance(Timestamp(1_500));
-    assert_eq!(code.look_up(Avma(0x1010)).map(|method| method.name.as_str()), Some("N.T.A()"));
+    // On the recorder's clock it came at 1,500.
+    let (method, until) = code.look_up(Avma(0x1010), Timestamp(1_499));
+    assert_eq!((method.map(|method| method.name.as_str()), until), (Some("N.T.A()"), Timestamp(1_500)));
 }
 
 #[test]
@@ -202,10 +324,10 @@ fn a_map_at_the_end_of_a_stream_is_not_of_a_body_in_the_next() {
 fn a_body_is_of_the_module_that_its_id_meant_at_its_time() {
     let module = |path: &str| ModuleFile { path: path.into(), pdb: None };
     let mut reader = ManagedReader {
-        bodies: vec![
-            body("Early", 0x1000, Some(1), NameSource::JitEvent),
-            body("First", 0x2000, Some(15), NameSource::JitEvent),
-            body("Second", 0x3000, Some(20), NameSource::JitEvent),
+        events: vec![
+            event("Early", 0x1000, (What::Born, 1), NameSource::JitEvent),
+            event("First", 0x2000, (What::Born, 15), NameSource::JitEvent),
+            event("Second", 0x3000, (What::Born, 20), NameSource::JitEvent),
         ],
         ..ManagedReader::default()
     };

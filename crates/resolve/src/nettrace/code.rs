@@ -13,15 +13,22 @@ use strata_nettrace::{Event, Summary, TraceInfo};
 use strata_profile::{NameSource, Timestamp};
 use strata_recording::StreamKind;
 
-/// What was where in a traced process, or in those of a machine, by all that its stream says, at a moment that only moves forward.
+/// What was where in a traced process, or in those of a machine, and when, by all that its stream says.
 pub struct TraceCode<'f> {
     code: Code<'f>,
     trace: Option<TraceInfo>,
 }
 
 enum Code<'f> {
-    Process { code: RuntimeCode<'f>, known: FxHashMap<Avma, Option<Rc<FrameName>>> },
+    Process { code: RuntimeCode<'f>, known: FxHashMap<Avma, Known> },
     Machine(MachineCode),
+}
+
+/// What an address was called at a time, and at later ones before another.
+struct Known {
+    name: Option<Rc<FrameName>>,
+    from: Timestamp,
+    until: Timestamp,
 }
 
 /// What a frame is called.
@@ -49,29 +56,37 @@ impl TraceReader<'_> {
 
 impl TraceCode<'_> {
     /// The frames of an event's stack, leaf first: the instruction that was to run next, then the return addresses of its
-    /// callers; each with its name where one is known. Events come in the order of time.
+    /// callers; each with its name where one is known.
     pub fn frames(&mut self, event: &Event<'_>) -> Vec<(Avma, Option<Rc<FrameName>>)> {
         let time = event.header.time;
         let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
-        if let Code::Process { code, known } = &mut self.code
-            && code.advance(at)
-        {
-            known.clear();
-        }
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
         let frames = addresses.enumerate().map(|(position, address)| {
             let role = if position == 0 { Role::Leaf } else { Role::Caller };
             let looked_up = role.looked_up(address);
             let name = match &mut self.code {
-                Code::Process { code, known } => {
-                    known.entry(looked_up).or_insert_with(|| frame_name(code.name(looked_up))).clone()
-                }
+                Code::Process { code, known } => name(code, known, looked_up, at),
                 Code::Machine(code) => code.name(event, looked_up, at).and_then(frame_name),
             };
             (address, name)
         });
         frames.collect()
     }
+}
+
+fn name(
+    code: &mut RuntimeCode<'_>,
+    known: &mut FxHashMap<Avma, Known>,
+    address: Avma,
+    at: Timestamp,
+) -> Option<Rc<FrameName>> {
+    if let Some(known) = known.get(&address).filter(|known| (known.from..known.until).contains(&at)) {
+        return known.name.clone();
+    }
+    let (named, until) = code.name(address, at);
+    let name = frame_name(named);
+    known.insert(address, Known { name: name.clone(), from: at, until });
+    name
 }
 
 fn frame_name(named: Named) -> Option<Rc<FrameName>> {

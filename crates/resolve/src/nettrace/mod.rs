@@ -115,10 +115,7 @@ impl<'s> TraceReader<'s> {
             Shown::Events { counts, .. } => counts(item),
         };
         match item {
-            Item::Trace(trace) => {
-                self.code.stream_began(Timestamp(trace.nanoseconds(trace.sync_ticks)));
-                self.trace = Some(*trace);
-            }
+            Item::Trace(trace) => self.trace = Some(*trace),
             Item::Event(event) => {
                 let time = event.header.time;
                 let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));

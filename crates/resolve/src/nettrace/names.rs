@@ -5,13 +5,10 @@ use crate::symbols::Named;
 use strata_address::Avma;
 use strata_profile::{Found, Frame, FrameId, Function, ProfileBuilder, SourceLine, StackId, Timestamp};
 
-/// What is where in a process, at a moment that only moves forward.
+/// What is where in a process, and when.
 pub(super) trait CodeInTime {
-    /// Moves to a moment; returns whether anything changed.
-    fn advance(&mut self, to: Timestamp) -> bool;
-
-    /// What is at an address.
-    fn name(&mut self, address: Avma) -> Named;
+    /// What is at an address at a time. It is good for later times before the one beside it.
+    fn name(&mut self, address: Avma, at: Timestamp) -> (Named, Timestamp);
 
     /// How an address of this role was found.
     fn found(&self, role: Role) -> Found;
@@ -21,12 +18,18 @@ pub(super) trait CodeInTime {
 pub(super) struct Names<'t, C> {
     code: C,
     stacks: &'t Stacks,
-    /// Counts the changes of code; what is known from before a change is looked up again.
-    epoch: u32,
-    /// What each address with its callers was as the leaf of a sample, and when.
-    as_leaf: Vec<Option<(u32, StackId)>>,
+    /// What each address with its callers is as the leaf of a sample.
+    as_leaf: Vec<Option<Known>>,
     /// The same as the caller of another address.
-    as_caller: Vec<Option<(u32, StackId)>>,
+    as_caller: Vec<Option<Known>>,
+}
+
+/// A stack with its names.
+#[derive(Clone, Copy)]
+struct Known {
+    id: StackId,
+    /// One of them may be another from then on.
+    until: Timestamp,
 }
 
 /// What an address of a stack stands for.
@@ -51,7 +54,7 @@ impl Role {
 impl<'t, C: CodeInTime> Names<'t, C> {
     pub(super) fn new(code: C, stacks: &'t Stacks) -> Self {
         let unknown = vec![None; stacks.len()];
-        Self { code, stacks, epoch: 0, as_leaf: unknown.clone(), as_caller: unknown }
+        Self { code, stacks, as_leaf: unknown.clone(), as_caller: unknown }
     }
 
     /// What named the stacks.
@@ -61,17 +64,14 @@ impl<'t, C: CodeInTime> Names<'t, C> {
 
     /// The stack of a sample at this time, which is not before that of the last.
     pub(super) fn stack(&mut self, builder: &mut ProfileBuilder, stack: RawStack, time: Timestamp) -> StackId {
-        if self.code.advance(time) {
-            self.epoch = self.epoch.wrapping_add(1);
-        }
-        if let Some(known) = self.known(stack, Role::Leaf) {
-            return known;
+        if let Some(known) = self.known(stack, Role::Leaf, time) {
+            return known.id;
         }
         let mut waiting = vec![(stack, Role::Leaf)];
         let mut caller = None;
         // Out to the nearest caller that is known.
         while let Some(&(at, role)) = waiting.last() {
-            if let Some(known) = self.known(at, role) {
+            if let Some(known) = self.known(at, role, time) {
                 waiting.pop();
                 caller = Some(known);
                 break;
@@ -84,37 +84,50 @@ impl<'t, C: CodeInTime> Names<'t, C> {
         // And back in.
         while let Some((at, role)) = waiting.pop() {
             let address = self.stacks.get(at).map_or(Avma(0), |node| node.address);
-            let frame = self.frame(builder, address, role);
-            let id = builder.stack(caller, frame);
-            self.keep(at, role, id);
-            caller = Some(id);
+            let known = self.add(builder, caller, (address, role), time);
+            self.keep(at, role, known);
+            caller = Some(known);
         }
-        caller.unwrap_or_else(|| {
-            // Not reached: a stack has at least its own frame.
-            let frame = self.frame(builder, Avma(0), Role::Leaf);
-            builder.stack(None, frame)
-        })
+        // Not empty: a stack has at least its own frame.
+        caller.unwrap_or_else(|| self.add(builder, None, (Avma(0), Role::Leaf), time)).id
     }
 
-    fn known(&self, stack: RawStack, role: Role) -> Option<StackId> {
+    fn known(&self, stack: RawStack, role: Role, time: Timestamp) -> Option<Known> {
         let table = if role == Role::Leaf { &self.as_leaf } else { &self.as_caller };
-        let (epoch, id) = (*table.get(stack.index())?)?;
-        (epoch == self.epoch).then_some(id)
+        (*table.get(stack.index())?).filter(|known| time < known.until)
     }
 
-    fn keep(&mut self, stack: RawStack, role: Role, id: StackId) {
+    fn keep(&mut self, stack: RawStack, role: Role, known: Known) {
         let table = if role == Role::Leaf { &mut self.as_leaf } else { &mut self.as_caller };
         if let Some(slot) = table.get_mut(stack.index()) {
-            *slot = Some((self.epoch, id));
+            *slot = Some(known);
         }
     }
 
-    fn frame(&mut self, builder: &mut ProfileBuilder, address: Avma, role: Role) -> FrameId {
-        let named = self.code.name(role.looked_up(address));
+    fn add(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        caller: Option<Known>,
+        (address, role): (Avma, Role),
+        time: Timestamp,
+    ) -> Known {
+        let (frame, until) = self.frame(builder, (address, role), time);
+        let until = caller.map_or(until, |caller| caller.until.min(until));
+        Known { id: builder.stack(caller.map(|caller| caller.id), frame), until }
+    }
+
+    fn frame(
+        &mut self,
+        builder: &mut ProfileBuilder,
+        (address, role): (Avma, Role),
+        time: Timestamp,
+    ) -> (FrameId, Timestamp) {
+        let (named, until) = self.code.name(role.looked_up(address), time);
         let module = named.module.map(|module| builder.module(module));
         let function = builder.function(Function { name: named.name, module, kind: named.kind });
         let line =
             named.line.map(|line| SourceLine { file: builder.source_file((*line.file).clone()), line: line.number });
-        builder.frame(Frame { function, address, found: self.code.found(role), named: named.source, line })
+        let found = self.code.found(role);
+        (builder.frame(Frame { function, address, found, named: named.source, line }), until)
     }
 }

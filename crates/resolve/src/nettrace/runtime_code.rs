@@ -22,22 +22,17 @@ impl RuntimeCode<'_> {
 }
 
 impl CodeInTime for RuntimeCode<'_> {
-    fn advance(&mut self, to: Timestamp) -> bool {
-        self.managed.advance(to)
-    }
-
     /// What the runtime said of the address, else what the image says that is there, else that it is unknown.
-    fn name(&mut self, address: Avma) -> Named {
-        if let Some(method) = self.managed.look_up(address) {
-            return of_method(method);
-        }
-        self.images.name(address).unwrap_or_else(|| Named {
+    fn name(&mut self, address: Avma, at: Timestamp) -> (Named, Timestamp) {
+        let (method, until) = self.managed.look_up(address, at);
+        let named = method.map(of_method).or_else(|| self.images.name(address)).unwrap_or_else(|| Named {
             name: format!("[.NET code at {address}]"),
             module: None,
             kind: CodeKind::Managed,
             source: NameSource::None(Unnamed::NoMethod),
             line: None,
-        })
+        });
+        (named, until)
     }
 
     fn found(&self, _: Role) -> Found {

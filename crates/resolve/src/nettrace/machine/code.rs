@@ -155,7 +155,7 @@ pub(super) struct Code {
     mappings: Vec<Mapping>,
     /// By process: what is there is a place in `mappings`.
     in_process: Vec<ToldRanges>,
-    /// By process: when what is known of it changes.
+    /// By process: when what is known of it changes, in order.
     changes: Vec<Vec<Timestamp>>,
     /// When what is known of mappings of several processes changes.
     shared_changes: Vec<Timestamp>,
@@ -169,7 +169,7 @@ impl Code {
     pub(super) fn of(&self, process: u32) -> Option<ProcessCode<'_>> {
         let place = process as usize;
         let (mappings, changes) = (self.in_process.get(place)?, self.changes.get(place)?);
-        Some(ProcessCode { code: self, mappings, changes, shared_changes: &self.shared_changes, now: Timestamp(0) })
+        Some(ProcessCode { code: self, mappings, changes, shared_changes: &self.shared_changes })
     }
 
     /// What is at an address of a process at a time; `None` of a process that is none.
@@ -242,32 +242,24 @@ impl Code {
     }
 }
 
-/// What is in one process, at a moment.
+/// What is in one process, and when.
 pub(super) struct ProcessCode<'c> {
     code: &'c Code,
     mappings: &'c ToldRanges,
-    /// Those that are still to come.
     changes: &'c [Timestamp],
     shared_changes: &'c [Timestamp],
-    now: Timestamp,
 }
 
-/// Takes away what is not after `now`; says whether there was any.
-fn pass(changes: &mut &[Timestamp], now: Timestamp) -> bool {
-    let passed = changes.iter().take_while(|at| **at <= now).count();
-    *changes = changes.get(passed..).unwrap_or_default();
-    passed > 0
+/// The first of these times after `now`.
+fn next_of(changes: &[Timestamp], now: Timestamp) -> Timestamp {
+    let passed = changes.partition_point(|at| *at <= now);
+    changes.get(passed).copied().unwrap_or(Timestamp(u64::MAX))
 }
 
 impl CodeInTime for ProcessCode<'_> {
-    fn advance(&mut self, to: Timestamp) -> bool {
-        self.now = to;
-        let of_process = pass(&mut self.changes, to);
-        pass(&mut self.shared_changes, to) || of_process
-    }
-
-    fn name(&mut self, address: Avma) -> Named {
-        self.code.name_in(self.mappings, address, self.now)
+    fn name(&mut self, address: Avma, at: Timestamp) -> (Named, Timestamp) {
+        let until = next_of(self.changes, at).min(next_of(self.shared_changes, at));
+        (self.code.name_in(self.mappings, address, at), until)
     }
 
     fn found(&self, role: Role) -> Found {
