@@ -184,11 +184,12 @@ fn of_method(symbols: &mut Symbols<'_>, mappings: &Mappings, pid: u32, method: &
 }
 
 /// A return address belongs to the call before it.
-fn look_up(address: Avma, is_leaf: bool) -> Avma {
+pub(crate) fn look_up(address: Avma, is_leaf: bool) -> Avma {
     if is_leaf { address } else { address.checked_sub(1).unwrap_or(address) }
 }
 
-fn add(builder: &mut ProfileBuilder, named: Named, address: Avma, found: Found) -> FrameId {
+/// The frame of what was found out about an address.
+pub(crate) fn add(builder: &mut ProfileBuilder, named: Named, address: Avma, found: Found) -> FrameId {
     let module = named.module.map(|module| builder.module(module));
     let function = builder.function(Function { name: named.name, module, kind: named.kind });
     let line = named.line.map(|line| SourceLine { file: builder.source_file((*line.file).clone()), line: line.number });

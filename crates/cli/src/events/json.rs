@@ -1,12 +1,13 @@
 //! Events as JSON, one object a line.
 
-use super::{Frame, Told};
+use super::Told;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use std::cell::RefCell;
 use std::io::{self, Write};
 use strata_digest::visible_json;
 use strata_nettrace::{Event, FieldsOfPayload, Fit, Label, Labels, Value};
+use strata_resolve::nettrace::TracedFrame;
 
 pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>) -> io::Result<()> {
     let json = serde_json::to_string(&Line(told)).map_err(io::Error::from)?;
@@ -81,7 +82,7 @@ impl Serialize for Line<'_> {
 }
 
 /// Frames, leaf first.
-struct OfStack<'a>(&'a [Frame]);
+struct OfStack<'a>(&'a [TracedFrame]);
 
 impl Serialize for OfStack<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,7 +94,7 @@ impl Serialize for OfStack<'_> {
             #[serde(skip_serializing_if = "Option::is_none")]
             module: Option<&'a str>,
         }
-        serializer.collect_seq(self.0.iter().map(|Frame { address, name }| Shown {
+        serializer.collect_seq(self.0.iter().map(|TracedFrame { address, name }| Shown {
             address: address.to_string(),
             function: name.as_ref().map(|name| &*name.function),
             module: name.as_ref().and_then(|name| name.module.as_deref()),

@@ -10,14 +10,14 @@ use crate::failure::{Failure, to_stdout};
 use crate::load::symbols;
 use crate::trace::{self, Flow, Kept, Scope, Selection};
 use crate::width::width;
-use stacks::{Frame, Stacks};
+use stacks::Stacks;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use strata_nettrace::order::TimeOrder;
 use strata_nettrace::{Event, Item, TraceInfo};
 use strata_report::Width;
 use strata_resolve::files::HostFiles;
-use strata_resolve::nettrace::ImageFiles;
+use strata_resolve::nettrace::{ImageFiles, TracedFrame};
 
 /// How events are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ struct Told<'a, 'e> {
     /// Nanoseconds since the trace began; below zero for what came before.
     time_ns: i128,
     /// Its stack, where that is wanted.
-    stack: Option<Vec<Frame>>,
+    stack: Option<Vec<TracedFrame>>,
 }
 
 pub(crate) fn run(arguments: &EventsArguments) -> Result<ExitCode, Failure> {

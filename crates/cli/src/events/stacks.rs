@@ -3,16 +3,8 @@
 use crate::args::InputArguments;
 use crate::failure::Failure;
 use crate::trace;
-use std::rc::Rc;
-use strata_address::Avma;
 use strata_nettrace::{Event, Item};
-use strata_resolve::nettrace::{FrameName, ImageFiles, Shown, TraceCode, TraceReader};
-
-/// One frame.
-pub(super) struct Frame {
-    pub(super) address: Avma,
-    pub(super) name: Option<Rc<FrameName>>,
-}
+use strata_resolve::nettrace::{ImageFiles, Shown, TraceCode, TraceReader, TracedFrame};
 
 /// How stacks are written.
 pub(super) enum Stacks<'f> {
@@ -37,17 +29,14 @@ impl<'f> Stacks<'f> {
     }
 
     /// The stack of an event, leaf first; `None` where stacks are hidden.
-    pub(super) fn of(&mut self, event: &Event<'_>) -> Option<Vec<Frame>> {
+    pub(super) fn of(&mut self, event: &Event<'_>) -> Option<Vec<TracedFrame>> {
         match self {
             Self::Hidden => None,
             Self::Addresses => {
                 let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
-                Some(addresses.map(|address| Frame { address, name: None }).collect())
+                Some(addresses.map(|address| TracedFrame { address, name: None }).collect())
             }
-            Self::Named(code) => {
-                let frames = code.frames(event).into_iter();
-                Some(frames.map(|(address, name)| Frame { address, name }).collect())
-            }
+            Self::Named(code) => Some(code.frames(event)),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Events as lines for reading.
 
-use super::{Frame, Told};
+use super::Told;
 use crate::width::Line;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use strata_digest::visible;
 use strata_nettrace::{Fit, Value};
 use strata_report::Width;
+use strata_resolve::nettrace::TracedFrame;
 
 /// Where a stack, and further in an event that goes on below, begins.
 const STACK_COLUMN: usize = 24;
@@ -47,7 +48,7 @@ pub(super) fn write(out: &mut dyn Write, told: &Told<'_, '_>, width: Width) -> i
     };
     note.iter().for_each(|note| line.word(note));
     writeln!(out, "{}", line.text())?;
-    for Frame { address, name } in stack.iter().flatten() {
+    for TracedFrame { address, name } in stack.iter().flatten() {
         let mut line = Line::new(format!("{:STACK_COLUMN$}{address}", ""), FIELD_COLUMN, width);
         if let Some(name) = name {
             line.word(&visible(&name.function));

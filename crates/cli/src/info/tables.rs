@@ -6,6 +6,7 @@ use crate::width::shortened;
 use std::fmt::Write as _;
 use strata_digest::{percent, visible};
 use strata_nettrace::survey::Kind;
+use strata_profile::Share;
 use strata_report::Width;
 
 /// Rows of each table beyond which the rest is summed up where it is not all wanted.
@@ -19,7 +20,7 @@ pub(super) fn providers(out: &mut String, info: &Info<'_>, layout: Layout) {
     let providers = info.providers();
     let (shown, rest) = layout.split(&providers, PROVIDERS);
     for (provider, events, kinds) in shown {
-        let share = percent(share_of(*events, all));
+        let share = share_of(*events, all);
         row(out, (*events, &share, with_stack(kinds)), "", provider, layout.width);
         let (shown, rest) = layout.split(kinds, KINDS_OF_PROVIDER);
         for kind in shown {
@@ -36,7 +37,7 @@ pub(super) fn providers(out: &mut String, info: &Info<'_>, layout: Layout) {
         let events = rest.iter().map(|(_, events, _)| events).sum();
         let with_stack = rest.iter().map(|(_, _, kinds)| with_stack(kinds)).sum();
         let text = format!("{} more providers: --all lists them", rest.len());
-        row(out, (events, &percent(share_of(events, all)), with_stack), "", &text, layout.width);
+        row(out, (events, &share_of(events, all), with_stack), "", &text, layout.width);
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn threads(out: &mut String, info: &Info<'_>, layout: Layout) {
     threads.sort_by_key(|(thread, events)| (std::cmp::Reverse(*events), *thread));
     out.push_str("\n    events   share  thread\n");
     let mut row = |events: u64, what: String| {
-        let _ = writeln!(out, "{events:>10} {:>7}  {what}", percent(share_of(events, info.summary.events)));
+        let _ = writeln!(out, "{events:>10} {:>7}  {what}", share_of(events, info.summary.events));
     };
     let (shown, rest) = layout.split(&threads, THREADS);
     for (thread, events) in shown {
@@ -78,7 +79,6 @@ fn with_stack(kinds: &[&Kind]) -> u64 {
     kinds.iter().map(|kind| kind.with_stack).sum()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share for reading")]
-fn share_of(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
+fn share_of(part: u64, whole: u64) -> String {
+    percent(Share { part, whole }.percent())
 }

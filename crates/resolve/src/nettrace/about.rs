@@ -1,9 +1,10 @@
 //! What a stream says of its process, its runtime and its machine.
 
+use super::moment;
 use crate::paths;
 use strata_nettrace::survey::About;
 use strata_nettrace::{Summary, TraceInfo};
-use strata_profile::{Measure, RecordingInfo, Timestamp};
+use strata_profile::{Measure, RecordingInfo};
 
 /// File name of the program in the command line.
 pub(super) fn program(about: &About) -> &str {
@@ -23,14 +24,13 @@ pub(super) fn recording(
     file: &str,
     measure: Measure,
 ) -> RecordingInfo {
-    let nanoseconds = |ticks| Timestamp(trace.map_or(ticks, |trace| trace.nanoseconds(ticks)));
     let start = trace.map_or(0, |trace| trace.sync_ticks);
     let unix_ms = trace.and_then(|trace| trace.utc.unix_milliseconds());
     RecordingInfo {
         target: about.command_line.clone().filter(|line| !line.is_empty()).unwrap_or_else(|| file.to_owned()),
         measure,
-        start: nanoseconds(start),
-        end: nanoseconds(summary.times.map_or(start, |(_, last)| last)),
+        start: moment(trace, start),
+        end: moment(trace, summary.times.map_or(start, |(_, last)| last)),
         start_unix_ns: unix_ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| ms.saturating_mul(1_000_000)),
         system: about.operating_system.clone().unwrap_or_default(),
         kernel_release: String::new(),

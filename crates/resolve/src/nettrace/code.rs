@@ -4,7 +4,7 @@ use super::images::FoundImages;
 use super::machine::MachineCode;
 use super::names::{CodeInTime, Role};
 use super::runtime_code::RuntimeCode;
-use super::{ImageFiles, TraceReader};
+use super::{ImageFiles, TraceReader, moment};
 use crate::symbols::Named;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -29,6 +29,15 @@ struct Known {
     name: Option<Rc<FrameName>>,
     from: Timestamp,
     until: Timestamp,
+}
+
+/// One frame of an event's stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedFrame {
+    /// The instruction that was to run next, or a return address.
+    pub address: Avma,
+    /// What it is called, where that is known.
+    pub name: Option<Rc<FrameName>>,
 }
 
 /// What a frame is called.
@@ -56,10 +65,9 @@ impl TraceReader<'_> {
 
 impl TraceCode<'_> {
     /// The frames of an event's stack, leaf first: the instruction that was to run next, then the return addresses of its
-    /// callers; each with its name where one is known.
-    pub fn frames(&mut self, event: &Event<'_>) -> Vec<(Avma, Option<Rc<FrameName>>)> {
-        let time = event.header.time;
-        let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+    /// callers.
+    pub fn frames(&mut self, event: &Event<'_>) -> Vec<TracedFrame> {
+        let at = moment(self.trace, event.header.time);
         let addresses = event.stack.iter().flat_map(|stack| stack.addresses());
         let frames = addresses.enumerate().map(|(position, address)| {
             let role = if position == 0 { Role::Leaf } else { Role::Caller };
@@ -68,7 +76,7 @@ impl TraceCode<'_> {
                 Code::Process { code, known } => name(code, known, looked_up, at),
                 Code::Machine(code) => code.name(event, looked_up, at).and_then(frame_name),
             };
-            (address, name)
+            TracedFrame { address, name }
         });
         frames.collect()
     }

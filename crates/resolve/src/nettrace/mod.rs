@@ -18,7 +18,7 @@ mod samples;
 mod stacks;
 mod weights;
 
-pub use code::{FrameName, TraceCode};
+pub use code::{FrameName, TraceCode, TracedFrame};
 pub use contents::Contents;
 
 use crate::files::Files;
@@ -117,8 +117,7 @@ impl<'s> TraceReader<'s> {
         match item {
             Item::Trace(trace) => self.trace = Some(*trace),
             Item::Event(event) => {
-                let time = event.header.time;
-                let at = Timestamp(self.trace.map_or(time, |trace| trace.nanoseconds(time)));
+                let at = moment(self.trace, event.header.time);
                 if counts {
                     self.count(event, at);
                 }
@@ -276,6 +275,11 @@ impl<'s> TraceReader<'s> {
         builder.loss_mut().gaps.extend(notices);
         builder.finish()
     }
+}
+
+/// A time of a stream on the clock of profiles; as it is where the stream has not said what its clock counts.
+fn moment(trace: Option<TraceInfo>, ticks: u64) -> Timestamp {
+    Timestamp(trace.map_or(ticks, |trace| trace.nanoseconds(ticks)))
 }
 
 /// More than 32 bits have only ids of nothing that was ever seen.

@@ -1,9 +1,10 @@
 //! From the addresses of a stack to its frames, at the time of each sample.
 
 use super::stacks::{RawStack, Stacks};
+use crate::frames;
 use crate::symbols::Named;
 use strata_address::Avma;
-use strata_profile::{Found, Frame, FrameId, Function, ProfileBuilder, SourceLine, StackId, Timestamp};
+use strata_profile::{Found, ProfileBuilder, StackId, Timestamp};
 
 /// What is where in a process, and when.
 pub(super) trait CodeInTime {
@@ -42,12 +43,9 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// The address that says what an address of this role is in: a return address belongs to the call before it.
+    /// The address that says what an address of this role is in.
     pub(super) fn looked_up(self, address: Avma) -> Avma {
-        match self {
-            Role::Leaf => address,
-            Role::Caller => address.checked_sub(1).unwrap_or(address),
-        }
+        frames::look_up(address, self == Role::Leaf)
     }
 }
 
@@ -111,23 +109,9 @@ impl<'t, C: CodeInTime> Names<'t, C> {
         (address, role): (Avma, Role),
         time: Timestamp,
     ) -> Known {
-        let (frame, until) = self.frame(builder, (address, role), time);
+        let (named, until) = self.code.name(role.looked_up(address), time);
+        let frame = frames::add(builder, named, address, self.code.found(role));
         let until = caller.map_or(until, |caller| caller.until.min(until));
         Known { id: builder.stack(caller.map(|caller| caller.id), frame), until }
-    }
-
-    fn frame(
-        &mut self,
-        builder: &mut ProfileBuilder,
-        (address, role): (Avma, Role),
-        time: Timestamp,
-    ) -> (FrameId, Timestamp) {
-        let (named, until) = self.code.name(role.looked_up(address), time);
-        let module = named.module.map(|module| builder.module(module));
-        let function = builder.function(Function { name: named.name, module, kind: named.kind });
-        let line =
-            named.line.map(|line| SourceLine { file: builder.source_file((*line.file).clone()), line: line.number });
-        let found = self.code.found(role);
-        (builder.frame(Frame { function, address, found, named: named.source, line }), until)
     }
 }
